@@ -55,6 +55,16 @@ static void take_phases(struct scan *s, const struct run_summary *r)
         }
 }
 
+/* The same once more, without a gap, goes on. */
+static void join_last(struct parts *p)
+{
+        struct ui_part *last = p->n > 1 ? &p->list[p->n - 2] : NULL, *part = last ? last + 1 : NULL;
+        if (!last || part->begin_ns > last->end_ns || strcmp(last->name, part->name) != 0)
+                return;
+        last->end_ns = MAX(last->end_ns, part->end_ns);
+        p->n--;
+}
+
 /* Stretches of the first GPU: those of the others lie above one another. */
 static void take_stretches(struct scan *s, const struct stretch_list *l)
 {
@@ -62,10 +72,12 @@ static void take_stretches(struct scan *s, const struct stretch_list *l)
                 const struct stretch *at = &l->list[i];
                 enum limiter limiter = (enum limiter)at->limit.limiter;
                 const char *held = held_by_name((enum held_by)at->limit.held_by);
-                if (gpu_set_has(&at->gpus, 0))
-                        add_part(&s->findings, limiter_brief(limiter), held ? held : "",
-                                 clock_from_seconds(at->begin_s), clock_from_seconds(at->end_s),
-                                 words_limiter_ink(limiter));
+                if (!gpu_set_has(&at->gpus, 0))
+                        continue;
+                add_part(&s->findings, limiter_brief(limiter), held ? held : "",
+                         clock_from_seconds(at->begin_s), clock_from_seconds(at->end_s),
+                         words_limiter_ink(limiter));
+                join_last(&s->findings);
         }
 }
 

@@ -111,6 +111,7 @@ static void add_stretch(struct stretch_list *list, size_t at, const struct gpu_s
                                             .before_work = s->before_work,
                                             .framework = list->framework,
                                             .stretch = at,
+                                            .from_s = s->begin_s,
                                             .why = s->limit.ceilings};
         }
         const struct stretch *longest = &list->list[f->stretch];

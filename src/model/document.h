@@ -32,6 +32,8 @@ enum doc_kind {
 #define DOC_PEOPLE 4u   /* not in JSON and CSV */
 #define DOC_OPTIONAL 8u /* JSON: no member where it is missing, instead of null */
 #define DOC_SCREEN 16u  /* in text only: how to go on */
+#define DOC_SPARE 32u   /* not shown where a text would be cut to a few columns for it */
+#define DOC_WHOLE 64u   /* words that are never cut */
 
 struct doc_column {
         const char *key;   /* in JSON and CSV, with the unit in its name */

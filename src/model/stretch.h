@@ -42,6 +42,7 @@ struct limit_finding {
         bool unbounded;      /* nobody knows how full that is which limits it */
         bool phases_differ;  /* its stretches lie in several phases */
         double seconds;      /* in which any of them was; at most the run's */
+        double from_s;       /* the beginning of the first */
         double until_s;      /* the end of the last */
         double gpu_s;        /* GPU-seconds in them */
         double won_s;        /* GPU-seconds that could be won at most */

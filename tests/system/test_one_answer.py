@@ -213,6 +213,17 @@ def test_page(told, browser, served):  # noqa: F811
                 assert held_idle == (g["use"] == "idle" and g["held"] is True) and works == (g["use"] == "working"), name
 
 
+def joined(stretches):
+    """Those that follow one another with the same limiter are one to a reader."""
+    found = []
+    for s in stretches:
+        if found and (found[-1]["limiter"], found[-1]["held_by"], found[-1]["end_s"]) == (s["limiter"], s["held_by"], s["begin_s"]):
+            found[-1] = {**found[-1], "end_s": s["end_s"]}
+        else:
+            found.append(s)
+    return found
+
+
 @pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
 def test_top(told, program, tmp_path):
     """A moment of each, and below it the whole in hindsight."""
@@ -231,9 +242,9 @@ def test_top(told, program, tmp_path):
             if len(wanted) == len(rows) == 1:
                 assert f"{list(wanted.values()).count('working')} active" in screen, (name, screen)
             if t.path.suffix == ".assay":
-                lane = re.search(r"^ hindsight +│(.*)$", screen, re.M).group(1).split("│")
-                stretches = [s for s in t.report["stretches"] if t.report["run"]["gpus"][0]["gpu"] in s["gpus"]]
-                assert len(lane) == len(stretches), (name, lane)
+                stretches = joined(s for s in t.report["stretches"] if t.report["run"]["gpus"][0]["gpu"] in s["gpus"])
+                whole = rf"^ hindsight +│(?:[^│\n]*│){{{len(stretches) - 1}}}([^│\n]*)$"
+                lane = re.search(r"^ hindsight +│(.*)$", terminal.wait(re.compile(whole, re.M)), re.M).group(1).split("│")
                 for shown, s in zip(lane, stretches):
                     whole = TABLE[s["limiter"]][0] + (f", {s['held_by']}" if s["held_by"] else "")
                     assert whole.startswith(shown.strip("─… ")), (name, shown, whole)
@@ -251,6 +262,9 @@ def test_report(told, program, tmp_path):
         text, page = flat(t.run("report", t.path)), flat(html.unescape(t.run("report", t.path, "--format", "html")))
         for f in t.report["findings"][:3]:
             assert flat(f["text"]) in text and flat(f["text"]) in page, (name, f["text"])
+            said = re.search(r"in (\d+) stretches", f["text"])
+            at = [s for s in t.report["stretches"] if (s["limiter"], s["held_by"], s["basis"]) == (f["limiter"], f["held_by"], f["basis"])]
+            assert not said or len(at) != f["stretches"] or len(joined(at)) > 1, (name, f["text"])
             assert {s["limiter"] for s in t.report["stretches"]} >= {f["limiter"]}
         bad = {h for g in t.report["run"]["gpus"] for h in g["health"]}
         assert len(bad) == len(t.report["unhealthy"]) or bad, name

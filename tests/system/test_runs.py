@@ -123,9 +123,16 @@ def test_by_name(run, unrelated):
 
 
 def test_a_narrow_screen_has_the_numbers(run, unrelated, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    lines = run("report", unrelated).stdout.splitlines()[2:6]
-    assert all(len(line) <= 82 for line in lines) and "WASTED" in lines[0] and "RECORDING" not in lines[0]
+    """Spare columns go before a command is cut to nothing; what is cut says so, and limiters never are."""
+    whole = {r["command"] for r in rows(run, unrelated)}
+    for columns in ("80", "90", "100", "200"):
+        monkeypatch.setenv("COLUMNS", columns)
+        lines = run("report", unrelated).stdout.splitlines()[2:6]
+        assert all(len(line) <= int(columns) for line in lines) and "WASTED" in lines[0] and ("RECORDING" in lines[0]) == (columns == "200")
+        for line, words in zip(lines[1:], ("CPU code", "storage", "tensor cores")):
+            assert re.search(rf"  {words} +\d", line), line
+            command = line[18:].split("  ")[0]
+            assert command in whole or (command.endswith("…") and len(command) >= 16 and any(c.startswith(command[:-1]) for c in whole)), line
 
 
 # ---- the other commands ----

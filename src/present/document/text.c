@@ -9,7 +9,8 @@
 
 #define COLUMNS_MAX 64
 #define CARD_NAME 26
-#define WORDS_LEAST 8 /* columns that a text keeps where a screen is narrow */
+#define WORDS_READABLE 16 /* columns that a text keeps while there are spare columns */
+#define WORDS_LEAST 8     /* columns that it keeps where a screen is narrow */
 #define CURVE_LEAST 12
 #define CURVE_MOST 40
 
@@ -37,20 +38,16 @@ static int text_taken(const struct layout *l)
         return sum;
 }
 
-/* Minor columns go first, then the widest text of those without a width of their own is cut. */
-static void text_make_room(struct layout *l, int columns)
+/* Cuts the widest of the texts that have no width of their own, down to so many columns each. */
+static void text_cut(struct layout *l, int columns, int least)
 {
         const struct doc_part *p = l->part;
-        for (size_t i = p->n_columns; i-- > 0 && text_taken(l) > columns;) {
-                if (p->columns[i].flags & DOC_MINOR && p->columns[i].width == 0)
-                        l->width[i] = 0;
-        }
         while (text_taken(l) > columns) {
                 size_t widest = p->n_columns;
                 for (size_t i = 0; i < p->n_columns; i++) {
                         const struct doc_column *c = &p->columns[i];
-                        bool may =
-                            c->width == 0 && c->kind == DOC_TEXT && l->width[i] > WORDS_LEAST;
+                        bool may = c->width == 0 && c->kind == DOC_TEXT &&
+                                   !(c->flags & DOC_WHOLE) && l->width[i] > least;
                         if (may && (widest == p->n_columns || l->width[i] > l->width[widest]))
                                 widest = i;
                 }
@@ -58,6 +55,29 @@ static void text_make_room(struct layout *l, int columns)
                         return;
                 l->width[widest]--;
         }
+}
+
+/* Takes columns with such a flag away, the last first. */
+static void text_drop(struct layout *l, int columns, unsigned flag)
+{
+        const struct doc_part *p = l->part;
+        for (size_t i = p->n_columns; i-- > 0 && text_taken(l) > columns;) {
+                if (p->columns[i].flags & flag && p->columns[i].width == 0)
+                        l->width[i] = 0;
+        }
+}
+
+/* Minor columns go first, then texts are cut to what can still be read, then spare columns go; the
+ * texts share the room of those. */
+static void text_make_room(struct layout *l, int columns)
+{
+        text_drop(l, columns, DOC_MINOR);
+        const struct layout whole = *l;
+        text_cut(l, columns, WORDS_READABLE);
+        text_drop(l, columns, DOC_SPARE);
+        for (size_t i = 0; i < l->part->n_columns; i++)
+                l->width[i] = l->width[i] > 0 ? whole.width[i] : 0;
+        text_cut(l, columns, WORDS_LEAST);
 }
 
 /* Curves take what is left. */
@@ -98,6 +118,14 @@ static void text_put_curve(const struct doc_cell *cell, int width, struct strbuf
         }
 }
 
+/* Where they are cut, dots say so. */
+static void text_put_words(struct strbuf *out, const char *text, int width)
+{
+        bool is_cut = (int)text_columns(text) > width;
+        tablew_put(out, text, is_cut ? 1 - width : -width);
+        strbuf_puts(out, is_cut ? "…" : "");
+}
+
 /* The row, or with SIZE_MAX the titles. Texts stand left and numbers right; the last text needs no
  * room for others. */
 static void text_put_row(const struct layout *l, size_t row, struct strbuf *out)
@@ -117,10 +145,10 @@ static void text_put_row(const struct layout *l, size_t row, struct strbuf *out)
                 const char *text =
                     row == SIZE_MAX ? c->title : doc_format_cell(c, doc_at(p, row, i), buf);
                 bool title_last = row == SIZE_MAX && i + 1 == p->n_columns && doc_is_words(c);
-                tablew_put(out, text,
-                           title_last        ? 0
-                           : doc_is_words(c) ? -l->width[i]
-                                             : l->width[i]);
+                if (doc_is_words(c) && !title_last)
+                        text_put_words(out, text, l->width[i]);
+                else
+                        tablew_put(out, text, title_last ? 0 : l->width[i]);
         }
         tablew_end_line(out);
 }

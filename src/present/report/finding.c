@@ -13,6 +13,7 @@
 
 #define STORAGE_SOME 0.05  /* of the bytes: less is not told beside the other way */
 #define LONG_S 99.95       /* from here on in minutes */
+#define GAP_S 0.05         /* between stretches: less is none */
 #define WORKERS_MORE 1.15  /* times as many: less is not worth the words */
 #define ENGINE_LEAST 0.002 /* of the time: of less nobody knows what a full GPU would need */
 
@@ -211,16 +212,21 @@ static void put_held(struct strbuf *out, const struct stretch_list *list,
                 strbuf_putf(out, " (%.0f W)", gpu->power_limit);
 }
 
-static void put_from_to(struct strbuf *out, const struct stretch *s)
+/* When; stretches that follow one another without a gap are one time. */
+static void put_from_to(struct strbuf *out, const struct limit_finding *f)
 {
-        if (s->end_s < LONG_S) {
-                strbuf_putf(out, ", from %.1f to %.1f s", s->begin_s, s->end_s);
+        if (f->until_s - f->from_s > f->seconds + GAP_S) {
+                strbuf_putf(out, ", in %zu stretches", f->n);
+                return;
+        }
+        if (f->until_s < LONG_S) {
+                strbuf_putf(out, ", from %.1f to %.1f s", f->from_s, f->until_s);
                 return;
         }
         strbuf_puts(out, ", from ");
-        report_put_seconds(out, s->begin_s);
+        report_put_seconds(out, f->from_s);
         strbuf_puts(out, " to ");
-        report_put_seconds(out, s->end_s);
+        report_put_seconds(out, f->until_s);
 }
 
 static void put_what(struct strbuf *out, const struct stretch_list *list,
@@ -247,10 +253,7 @@ static void put_what(struct strbuf *out, const struct stretch_list *list,
         strbuf_puts(out, f->limiter == LIMITER_UNKNOWN && s->limit.or_else ? " for " : ", for ");
         report_put_seconds(out, f->seconds);
         strbuf_putf(out, " (%s of the run", format_share(text, share));
-        if (f->n > 1)
-                strbuf_putf(out, ", in %zu stretches", f->n);
-        else
-                put_from_to(out, s);
+        put_from_to(out, f);
         if (f->before_work && !startup)
                 strbuf_puts(out, ", before its work began");
         if (s->phase[0]) {

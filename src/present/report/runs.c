@@ -22,11 +22,12 @@
         RUN_COLUMN(SECONDS, "seconds", "LENGTH", DOC_LENGTH, 0, "length")                          \
         RUN_COLUMN(GPUS, "gpus", "GPUS", DOC_COUNT, 0, "gpus")                                     \
         RUN_COLUMN(LIMITER, "limiter", "", DOC_TEXT, DOC_PROGRAMS, "limiter")                      \
-        RUN_COLUMN(LIMITER_WORDS, "limiter_words", "LIMITER", DOC_TEXT, DOC_PEOPLE, NULL)          \
+        RUN_COLUMN(LIMITER_WORDS, "limiter_words", "LIMITER", DOC_TEXT, DOC_PEOPLE | DOC_WHOLE,    \
+                   NULL)                                                                           \
         RUN_COLUMN(SHARE, "limiter_share", "%", DOC_RATIO, 0, NULL)                                \
-        RUN_COLUMN(GPU_SECONDS, "gpu_seconds", "GPU-h", DOC_GPU_HOURS, 0, "gpu-hours")             \
+        RUN_COLUMN(GPU_SECONDS, "gpu_seconds", "GPU-h", DOC_GPU_HOURS, DOC_SPARE, "gpu-hours")     \
         RUN_COLUMN(WASTED, "wasted_seconds", "WASTED h", DOC_GPU_HOURS, 0, "wasted")               \
-        RUN_COLUMN(WASTED_SHARE, "wasted", "%", DOC_RATIO, 0, NULL)                                \
+        RUN_COLUMN(WASTED_SHARE, "wasted", "%", DOC_RATIO, DOC_SPARE, NULL)                        \
         RUN_COLUMN(NAME, "name", "RECORDING", DOC_TEXT, DOC_MINOR | DOC_PEOPLE, NULL)              \
         RUN_COLUMN(NODE, "node", "NODE", DOC_TEXT, DOC_MINOR, NULL)                                \
         RUN_COLUMN(ENERGY, "energy_j", "kWh", DOC_ENERGY, DOC_PROGRAMS, NULL)                      \
