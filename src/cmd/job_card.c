@@ -40,6 +40,12 @@ static void put_share(struct strbuf *out, const char *name, struct value v)
         put_value(out, name, UNIT_RATIO, v);
 }
 
+/* From 0 to 100. */
+static void put_score(struct strbuf *out, const char *name, struct value share)
+{
+        put_value(out, name, UNIT_SCORE, value_there(share) ? value_ok(100 * share.v) : share);
+}
+
 static void put_states(struct strbuf *out, const struct record *r)
 {
         char share[FORMAT_MAX];
@@ -266,7 +272,7 @@ void job_card_put(struct strbuf *out, const struct record *r, const struct job_r
                  r->gpu_s / SECONDS_PER_HOUR, r->wasted_s / SECONDS_PER_HOUR);
         put_line(out, "held", line);
         put_share(out, "observed", record_coverage(r));
-        put_share(out, "real utilization", record_share(r, INTEGRAL_REAL));
+        put_score(out, "Real Utilization", record_share(r, INTEGRAL_REAL));
         put_share(out, "SM active", record_share(r, INTEGRAL_ACTIVE_SM));
         put_share(out, "tensor active", record_share(r, INTEGRAL_ACTIVE_TENSOR));
         put_share(out, "DRAM active", record_share(r, INTEGRAL_ACTIVE_DRAM));

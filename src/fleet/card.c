@@ -35,7 +35,7 @@ static const struct doc_column gpu_columns[] = {
     COLUMN("gpu", "GPU", TEXT, 5, 0),
     COLUMN("held_seconds", "HELD h", GPU_HOURS, 9, 0),
     COLUMN("observed", "SEEN %", RATIO, 6, 0),
-    COLUMN("real_util", "REAL %", RATIO, 6, 0),
+    COLUMN("real_util", "REAL", RATIO, 6, 0),
     COLUMN("wasted_seconds", "WASTED h", GPU_HOURS, 9, 0),
     COLUMN("reason", "MOSTLY", TEXT, 12, 0),
 };

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "present/stream/columns.h"
 #include "present/stream/host_json.h"
 #include "present/stream/json.h"
 #include "present/text/explain.h"
@@ -81,11 +82,21 @@ static void put_name(struct jsonw *j, const char *key, const struct live_moment 
         jsonw_text(j, key, name);
 }
 
+/* As every narrow place has it: "H200". */
+static void put_model(struct jsonw *j, const struct entity *who)
+{
+        char model[64] = "";
+        if (who->text[ENTITY_TEXT_MODEL][0])
+                model_short_name(who->text[ENTITY_TEXT_MODEL], model, sizeof(model));
+        jsonw_text(j, "model", model);
+}
+
 static void put_gpu(struct jsonw *j, const struct live_moment *m, const struct live_gpu *g)
 {
         jsonw_object(j, NULL);
         jsonw_row(j, &m->frame, &g->row);
         put_name(j, "name", m, g);
+        put_model(j, &g->who);
         jsonw_bool(j, "up", g->up);
         put_use(j, g);
         put_integrals(j, &g->in);

@@ -44,7 +44,7 @@ CARD = """slurm 4711  (record 7)
   end              2025-10-09 09:53:20
   held             2.00 GPU-hours, of which 0.50 wasted
   observed         97.2 %
-  real utilization 20.0 %
+  Real Utilization 20.0
   SM active        50.0 %
   tensor active    40.0 %
   DRAM active      30.0 %
@@ -89,7 +89,7 @@ def test_a_job_that_goes_on(assay, state):
     assert done.stdout.splitlines()[0] == "slurm 4712  (record 8, goes on)"
 
 
-HEAD = "    ID  END               USER       JOB                      GPUS GPU-HOURS REAL %   SM %    WASTED\n"
+HEAD = "    ID  END               USER       JOB                      GPUS GPU-HOURS   REAL   SM %    WASTED\n"
 ANN = "     7  2025-10-09 09:53  ann        slurm 4711                  2      2.00   20.0   50.0      0.50\n"
 TEAM = "     6  2025-10-09 08:54  --         team/llm-0/main             1      0.03     --   50.0      0.00\n"
 BOB = "     8  2025-10-09 08:54* bob        slurm 4712                  1      0.02     --     --      0.00\n"

@@ -203,12 +203,12 @@ def test_words_about_gpus(page):
 
 def test_the_view_of_all_gpus(page):
     tiles = page.run("return [...document.querySelectorAll('.tile')].map((t) => [...t.children].map((c) => c.textContent))")
-    assert tiles == [["GPUs at work", "1 of 4", "1 idle"], ["Real Utilization", "32 %", "mean of 2 of 4"], ["Power", "846 W", "of 1.4 kW"], ["Memory", "61 GiB", "of 280 GiB"],
+    assert tiles == [["GPUs at work", "1 of 4", "1 idle"], ["Real Utilization", "32", "mean of 2 of 4"], ["Power", "846 W", "of 1.4 kW"], ["Memory", "61 GiB", "of 280 GiB"],
                      ["Held and idle", "1", "GPU 1"], ["Problems", "2", "GPU 2, 3"]]
     cards = page.run("return [...document.querySelectorAll('a[data-gpu]')].map((c) => [...c.querySelectorAll('strong, .pill, .big, .class, .limit, .meter, .facts span, .WARN')].map((e) => e.textContent.replaceAll('\\u00a0', '_')))")
-    assert cards[0] == ["GPU 0", "OK", "62 %", "tensor-heavy compute", "limited by the tensor cores, clocks held by the power limit", "SM81 %", "tensor61 %", "DRAM36 %", "util99 %",
+    assert cards[0] == ["GPU 0", "OK", "62", "tensor-heavy compute", "limited by the tensor cores, clocks held by the power limit", "SM81 %", "tensor61 %", "DRAM36 %", "util99 %",
                         "60 GiB of 140 GiB", "691 W of 700", "61 °C"]
-    assert cards[1][2:5] == ["2 %", "idle", "idle, memory is held"] and cards[1][9:] == ["1011 MiB of 140 GiB", "75 W of 700", "31 °C"]
+    assert cards[1][2:5] == ["2", "idle", "idle, memory is held"] and cards[1][9:] == ["1011 MiB of 140 GiB", "75 W of 700", "31 °C"]
     assert cards[3] == ["GPU 3", "does not answer", "--", "", "_", "SM--", "tensor--", "DRAM--", "util--", "--", "--", "--"]
     bars = page.run("return [...document.querySelector('a[data-gpu]').querySelectorAll('.bar span')].map((e) => e.style.width)")
     assert bars == ["81%", "61.4%", "35.5%", "99%"]
@@ -388,14 +388,14 @@ def test_the_views_of_lists(page):
     read = "return [...document.querySelectorAll('tbody')].map((b) => [...b.rows].map((r) => [...r.cells].map((c) => c.textContent)))"
     day = page.run(f"return clock({END} + 3600).slice(0, 16)")
     assert page.run(read) == [
-        [["job 4711 (ann)", "0 1 ", "5", "32 %", "1 of 2 idle"], ["team/llm-0", "2 ", "--", "--", "limiter unknown"]],
-        [["job 4711", "ann", day, "2", "2.00", "20 %", "0.50 h", "the tensor cores"], ["job 4700", "ann", "goes on", "2", "2.00", "--", "--", ""]]]
+        [["job 4711 (ann)", "0 1 ", "5", "32", "1 of 2 idle"], ["team/llm-0", "2 ", "--", "--", "limiter unknown"]],
+        [["job 4711", "ann", day, "2", "2.00", "20", "0.50 h", "the tensor cores"], ["job 4700", "ann", "goes on", "2", "2.00", "--", "--", ""]]]
     page.run("location.hash = 'job/7'; return 1")
     until(page, "return document.querySelectorAll('dt').length > 5")
     facts = dict(page.run("return [...document.querySelectorAll('dt')].map((e) => [e.textContent, e.nextSibling.textContent])"))
     assert facts == {"GPUs": "0,2", "Begin": page.run(f"return clock({END})"), "End": page.run(f"return clock({END} + 3600)"), "GPU-hours": "2.00", "Observed": "97 %", "SM": "50 %",
                      "Peak memory": "5.0 GiB", "Energy": "3.6 MJ", "Account": "physics", "Partition": "long", "Throttled": "power 12 min, power brake 77 s"}
-    assert page.run("return [...document.querySelectorAll('.huge')].map((e) => e.textContent)") == ["20 %", "0.50 h"]
+    assert page.run("return [...document.querySelectorAll('.huge')].map((e) => e.textContent)") == ["20", "0.50 h"]
     assert page.run("return [...document.querySelectorAll('.share')].map((e) => e.textContent)") == [
         "limiter unknown69 %2.5 h", "the tensor cores23 %50 min", "idle, memory is held8 %17 min", "memory-bound75 %25 min", "idle25 %8 min"]
     page.run("location.hash = 'findings'; return 1")

@@ -140,7 +140,7 @@ def test_without_counters_waste_counts_and_use_is_unknown(program, assay, tmp_pa
     table = {line.split()[5]: line.split()[8:10] for line in assay("jobs", "--state", state).stdout.splitlines() if "slurm" in line}
     assert table == {"4711": ["--", "--"], "4712": ["--", "--"]}
     card = assay("job", "4711", "--state", state).stdout
-    assert "real utilization" not in card and "GPU utilization  99.0 %" in card
+    assert "Real Utilization" not in card and "GPU utilization  99.0 %" in card
 
 
 @pytest.mark.slow

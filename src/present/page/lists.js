@@ -19,7 +19,7 @@ function holdersNow() {
 
 function holderRow({ owner, gpus, processes }) {
   const reals = gpus.map(realOf).filter(there), mean = reals.length ? reals.reduce((a, b) => a + b, 0) / reals.length : null, idle = gpus.filter(isHeldIdle);
-  return [ownerName(owner), h("span", {}, gpus.map((g) => [h("a", { href: `#gpu/${encodeURIComponent(g.name)}` }, g.name), " "])), there(processes) ? processes : "--", meter("", mean),
+  return [ownerName(owner), h("span", {}, gpus.map((g) => [h("a", { href: `#gpu/${encodeURIComponent(g.name)}` }, g.name), " "])), there(processes) ? processes : "--", meter("", mean, score),
     idle.length ? h("span", { class: "WARN" }, idle.length === gpus.length ? "idle" : `${idle.length} of ${gpus.length} idle`) : limitText(gpus[0]) || ""];
 }
 
@@ -28,7 +28,7 @@ const limiterWords = (texts, name) => (texts || {})[name] || name;
 
 function jobRow(j, texts) {
   const most = Object.entries(j.limiter_s).filter(([k]) => k !== "unknown").sort((a, b) => b[1] - a[1])[0];
-  return [h("a", { href: `#job/${j.id}` }, ownerName({ ...j, user: "" })), j.user, j.final ? clock(j.end).slice(0, 16) : h("span", { class: "OK" }, "goes on"), j.n_gpus, (j.gpu_seconds / 3600).toFixed(2), meter("", j.real_util),
+  return [h("a", { href: `#job/${j.id}` }, ownerName({ ...j, user: "" })), j.user, j.final ? clock(j.end).slice(0, 16) : h("span", { class: "OK" }, "goes on"), j.n_gpus, (j.gpu_seconds / 3600).toFixed(2), meter("", j.real_util, score),
     h("span", { class: j.wasted_seconds > 0 ? "WARN" : "soft" }, j.wasted_seconds > 0 ? `${(j.wasted_seconds / 3600).toFixed(2)} h` : "--"), most ? limiterWords(texts, most[0]) : ""];
 }
 
@@ -69,7 +69,7 @@ function viewJob(root, id) {
       ["SM", percent(j.sm_active)], ["Peak memory", scaled(j.peak_memory, "B", 1024)], ["Energy", scaled(c.energy, "J")], ["Account", j.account], ["Partition", j.partition],
       ["Throttled", throttled.map(([k, v]) => `${k.slice(9).replace(/_/g, " ")} ${duration(v)}`).join(", ")], ["Problems", (j.findings || []).join(", ")]];
     fill(root, h("p", { class: "crumb" }, h("a", { href: "#jobs" }, "Jobs"), ` / ${ownerName(j)}`),
-      h("div", { class: "card" }, h("h2", {}, ownerName(j)), h("div", { class: "hero" }, h("div", {}, h("div", { class: "huge" }, percent(j.real_util)), h("div", { class: "soft small" }, "Real Utilization")),
+      h("div", { class: "card" }, h("h2", {}, ownerName(j)), h("div", { class: "hero" }, h("div", {}, h("div", { class: "huge" }, score(j.real_util)), h("div", { class: "soft small" }, "Real Utilization")),
         h("div", {}, h("div", { class: `huge ${j.wasted_seconds > 0 ? "WARN" : ""}` }, `${(j.wasted_seconds / 3600).toFixed(2)} h`), h("div", { class: "soft small" }, "GPU time wasted: held and idle"))),
       h("dl", { class: "facts" }, facts.filter(([, v]) => v && v !== "--").map(([a, b]) => fact(a, b)))),
       h("div", { class: "grid wide" }, shareList("Limited by", j.limiter_s, (name) => limiterWords(got.limiter_texts, name)), shareList("Class", j.class_s, (name) => name)));

@@ -9,7 +9,9 @@ function ownerName(o) {
 }
 const works = (gpu) => gpu.up && gpu.use === "working";
 const isHeldIdle = (gpu) => gpu.up && gpu.use === "idle" && gpu.held === true;
+/* Real Utilization is a score from 0 to 100: bars take it as a share, words as it is. */
 const realOf = (gpu) => (gpu.up && there(gpu.metrics.real_util) ? gpu.metrics.real_util / 100 : null);
+const score = (share) => (there(share) ? (share * 100).toFixed(0) : "--");
 
 /* What has to move for a program to go faster, as a colour. */
 function sideOf(limiter) {
@@ -30,7 +32,7 @@ function bar(share, label, kind) {
 function layBars(root) {
   for (const e of root.querySelectorAll("[data-share]")) e.style.width = `${e.dataset.share * 100}%`;
 }
-const meter = (name, share) => h("div", { class: "meter" }, h("span", { class: "soft" }, name), bar(share, `${name} ${percent(share)}`), h("span", {}, percent(share)));
+const meter = (name, share, words = percent) => h("div", { class: "meter" }, h("span", { class: "soft" }, name), bar(share, `${name} ${words(share)}`), h("span", {}, words(share)));
 
 function tile(title, value, more, href, kind) {
   return h(href ? "a" : "div", { class: "tile", href: href || null }, h("span", { class: "soft small" }, title), h("span", { class: `big ${kind || ""}` }, value), h("span", { class: "soft small" }, more || ""));
@@ -54,7 +56,7 @@ function summary(gpus) {
   const idle = gpus.filter(isHeldIdle), limit = sum(whole, (g) => g.metrics.power_limit), total = sum(gpus, (g) => g.metrics.fb_total);
   return h("div", { class: "tiles" },
     tile("GPUs at work", `${gpus.filter(works).length} of ${gpus.length}`, `${gpus.filter((g) => g.up && g.use === "idle").length} idle`),
-    tile("Real Utilization", reals.length ? percent(reals.reduce((a, b) => a + b, 0) / reals.length) : "--", `mean of ${reals.length === gpus.length ? "all" : `${reals.length} of ${gpus.length}`}`),
+    tile("Real Utilization", reals.length ? score(reals.reduce((a, b) => a + b, 0) / reals.length) : "--", `mean of ${reals.length === gpus.length ? "all" : `${reals.length} of ${gpus.length}`}`),
     tile("Power", scaled(sum(whole, (g) => g.metrics.power), "W"), there(limit) ? `of ${scaled(limit, "W")}` : ""),
     tile("Memory", scaled(sum(gpus, (g) => g.metrics.fb_used), "B", 1024), there(total) ? `of ${scaled(total, "B", 1024)}` : ""),
     tile("Held and idle", String(idle.length), idle.length ? nameSome(idle) : "none", "#jobs", idle.length ? "WARN" : ""),
@@ -76,9 +78,9 @@ function healthPill(gpu) {
 function gpuCard(gpu) {
   const m = gpu.metrics, real = realOf(gpu), text = limitText(gpu), model = gpu.identity.model || "", holder = holderText(gpu);
   return h("a", { class: `card gpu${gpu.up ? "" : " down"}`, href: `#gpu/${encodeURIComponent(gpu.name)}`, "data-gpu": gpu.name },
-    h("div", { class: "row" }, h("strong", { class: "line", title: gpu.identity.hostname || null }, `GPU ${gpu.name}`), h("span", { class: "soft small grow line", title: model }, model),
+    h("div", { class: "row" }, h("strong", { class: "line", title: gpu.identity.hostname || null }, `GPU ${gpu.name}`), h("span", { class: "soft small grow line", title: model }, gpu.model || model),
       healthPill(gpu)),
-    h("div", { class: "row" }, h("span", { class: "big", title: "Real Utilization" }, percent(real)), h("span", { class: "class" }, gpu.up ? gpu.verdict.class : "")),
+    h("div", { class: "row" }, h("span", { class: "big", title: "Real Utilization" }, score(real)), h("span", { class: "class" }, gpu.up ? gpu.verdict.class : "")),
     h("div", { class: `limit side-${sideOf(gpu.up ? gpu.limiter : null)}` }, text || "\u00a0"),
     meter("SM", m.sm_active), meter("tensor", m.tensor_active), meter("DRAM", m.dram_active), meter("util", m.gpu_util),
     h("div", { class: "row small soft facts" }, h("span", {}, usedOf(m)),
@@ -225,7 +227,7 @@ function describeGpu(gpu) {
   const facts = [["Memory", usedOf(m)], ["Power", ofTotal(m.power, m.power_limit, (v) => number(v, 0, "W"))],
     ["Temperature", number(m.gpu_temp, 0, "°C")], ["SM clock", scaled(m.sm_clock, "Hz")], ["Node", gpu.identity.hostname], ["UUID", gpu.identity.uuid], ["PCI", gpu.identity.pci], ["Driver", gpu.identity.driver]];
   return [h("div", { class: "row" }, h("h2", {}, `GPU ${gpu.name} `, h("span", { class: "soft" }, gpu.identity.model || "")), healthPill(gpu)),
-    h("div", { class: "hero" }, h("div", {}, h("div", { class: "huge" }, percent(realOf(gpu))), h("div", { class: "soft small" }, "Real Utilization")),
+    h("div", { class: "hero" }, h("div", {}, h("div", { class: "huge" }, score(realOf(gpu))), h("div", { class: "soft small" }, "Real Utilization")),
       h("div", { class: "grow" }, gpu.up ? h("p", {}, h("strong", {}, gpu.verdict.class), h("span", { class: "soft" }, ` ${why}`)) : h("p", {}, "It has no values now; the charts have those of before."),
         text ? h("p", { class: `limit side-${sideOf(gpu.limiter)}` }, h("strong", {}, text)) : null,
         text && gpu.advice && gpu.limiter !== "unknown" ? h("p", { class: "soft" }, `To try: ${gpu.advice}.`) : null,
