@@ -10,8 +10,8 @@
 #define SECONDS_PER_HOUR 3600.0
 
 static const struct tablew_column columns[] = {
-    {"ID", 6, 0},        {"END", -17, 2},  {"USER", -10, 1}, {"JOB", -24, 1},  {"GPUS", 4, 1},
-    {"GPU-HOURS", 9, 1}, {"REAL", 6, 1}, {"SM %", 6, 1},   {"WASTED", 9, 1},
+    {"ID", 6, 0},        {"END", -17, 2}, {"USER", -10, 1}, {"JOB", -24, 1},  {"GPUS", 4, 1},
+    {"GPU-HOURS", 9, 1}, {"REAL", 6, 1},  {"SM %", 6, 1},   {"WASTED", 9, 1},
 };
 
 static void put_percent(struct tablew *t, struct value v)
