@@ -285,6 +285,7 @@ static int ask_part(struct card *k, struct card_sums *s, struct err *err)
                 sums_add(&s->gpus, &q[1].answer, SUM_BY_GPU, SUM_FIELD(observed));
                 sums_add(&s->gpus, &q[2].answer, SUM_BY_GPU, SUM_FIELD(real));
                 sums_add_wasted(&s->gpus, &q[3].answer, SUM_BY_GPU);
+                sums_bound_wasted(&s->gpus);
                 sums_add(&s->limiters, &q[4].answer, SUM_BY_LIMITER, SUM_FIELD(held));
                 sums_add(&s->gpus, &q[6].answer, SUM_BY_GPU, SUM_FIELD(idle_unobserved));
                 for (size_t i = 0; i < q[5].answer.n; i++)

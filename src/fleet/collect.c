@@ -138,6 +138,7 @@ static int add_jobs(struct collect *c, const char *filter, struct fleet_sums *jo
                 sums_add(jobs, &q[1].answer, SUM_BY_JOB, SUM_FIELD(observed));
                 sums_add(jobs, &q[2].answer, SUM_BY_JOB, SUM_FIELD(real));
                 sums_add_wasted(jobs, &q[3].answer, SUM_BY_JOB);
+                sums_bound_wasted(jobs);
                 sums_add(jobs, &q[4].answer, SUM_BY_JOB, SUM_FIELD(idle_unobserved));
         }
         question_finish(q, ARRAY_LEN(q));

@@ -122,6 +122,18 @@ void sums_add_wasted(struct fleet_sums *s, const struct answer *a, enum sum_by b
         }
 }
 
+void sums_bound_wasted(struct fleet_sums *s)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                struct fleet_sum *sum = &s->list[i];
+                double wasted = sum_wasted(sum);
+                if (!value_there(sum->held) || !(wasted > sum->held.v))
+                        continue;
+                for (enum idle_reason r = 0; r < IDLE_REASON_COUNT; r++)
+                        sum->wasted[r] *= MAX(sum->held.v, 0.0) / wasted;
+        }
+}
+
 struct value sum_seen(const struct fleet_sum *s)
 {
         struct value seen = s->observed;

@@ -58,6 +58,7 @@ static void gather_owners(struct fleet_sums *s, const struct question *q, size_t
                  SUM_FIELD(idle_unobserved));
         sums_add(s, answer_to(q, n, QUERY_USER_REAL), SUM_BY_OWNER, SUM_FIELD(real));
         sums_add_wasted(s, answer_to(q, n, QUERY_USER_WASTED), SUM_BY_OWNER);
+        sums_bound_wasted(s);
 }
 
 static void put_use(struct doc_cell *row, const struct fleet_sum *s)
@@ -167,6 +168,7 @@ static void gather_nodes(struct fleet_sums *s, const struct question *q, size_t 
                 sums_add(s, answer_to(q, n, table[i].query), SUM_BY_NODE, table[i].field);
         sums_add_wasted(s, answer_to(q, n, QUERY_NODE_WASTED), SUM_BY_NODE);
         sums_add_wasted(s, answer_to(q, n, QUERY_FLEET_WASTED), SUM_BY_NODE);
+        sums_bound_wasted(s);
 }
 
 static struct value time_of(const struct collect *c, struct value gpus)

@@ -159,6 +159,17 @@ def test_card_of_the_last_minutes(loaded, assay):
     assert card["held_seconds"] > 500
 
 
+def test_no_more_is_wasted_than_held(loaded, assay):
+    """Short windows within a long idle stay: what was known to be wasted only in the window is of the time before, too."""
+    for back in (1200, 2400, 3000):
+        until = time.strftime("%Y-%m-%d %H:%M", time.localtime(loaded.end - back))
+        for view, rows in (("nodes", "nodes"), ("users", "owners"), ("jobs", "jobs")):
+            done = assay("fleet", view, "--engine", loaded.engine.url, "--window", "5m", "--until", until, "--format", "json", "--limit", "500")
+            assert done.returncode == 0, done.stderr
+            for row in json.loads(done.stdout)[rows]:
+                assert (row["wasted_seconds"] or 0) <= (row["held_seconds"] or 0) + 1e-6, (back, row)
+
+
 def test_overview(loaded, assay):
     report = loaded.json(assay, "overview")
     fleet = report["fleet"]

@@ -77,7 +77,7 @@ scrape_configs:
 def server(program, tmp_path):
     (tmp_path / "t").write_text(TOKEN)
     (tmp_path / "jobs").mkdir()
-    (tmp_path / "jobs" / "0").write_text("4711\n")
+    (tmp_path / "jobs" / "0").write_text("4711\n4712\n")  # two jobs share a GPU
     with Server(program, tmp_path, TOUR, "--speed", "5", "--auth-token-file", tmp_path / "t", "--names", "both", "--state", tmp_path / "state",
                 "--hpc-job-mapping-dir", tmp_path / "jobs") as s:
         yield s.ready()
