@@ -1,4 +1,5 @@
 /* assay record: a session without a command. */
+#include "app/flight_setup.h"
 #include "base/clock.h"
 #include "cmd/recording.h"
 
@@ -44,6 +45,7 @@ struct recording {
         struct session *session;
         struct pipeline *pipeline;
         struct host_view *host; /* NULL beside a capture, which is of another day */
+        struct flight *flight;  /* NULL for none */
         struct manifest_limits limits;
         char path[RECORDING_PATH_MAX];
         int signals; /* told here from the moment that there is a file to finish */
@@ -63,6 +65,7 @@ static int record(const struct config *config, struct recording *rec, struct err
         struct pipeline *p = rec->pipeline;
         struct engine_config rc = {
             .session = rec->session,
+            .flight = rec->flight,
             .pipeline = p,
             .host = rec->host,
             .ends_with_target = config_is_set(config, OPT_PID),
@@ -125,6 +128,11 @@ static int begin(const struct config *config, struct recording *rec, struct err 
                                      rec->path, &rec->session, err);
         if (r == 0)
                 manifest_describe(rec->session, config, NULL, rec->pipeline);
+        char text[SETUP_NOTICE_MAX] = "";
+        if (r == 0)
+                r = flight_setup_open(config, &rec->flight, text, err);
+        if (text[0] && !rec->quiet)
+                notice("%s", text);
         if (r == 0 && config_is_set(config, OPT_PID))
                 session_set_number(rec->session, "target_pid", config_number(config, OPT_PID));
         return r;
@@ -140,6 +148,7 @@ static int record_run(const struct config *config)
         if (r == 0)
                 r = record(config, &rec, &err);
         session_close(rec.session, NULL);
+        flight_close(rec.flight);
         pipeline_close(rec.pipeline);
         host_view_close(rec.host);
         closep(&rec.signals);

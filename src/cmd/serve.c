@@ -1,4 +1,5 @@
 /* assay serve: what the GPUs do, for Prometheus and for browsers. */
+#include "app/flight_setup.h"
 #include "app/input.h"
 #include "app/summarise.h"
 #include "base/clock.h"
@@ -23,6 +24,7 @@ struct serving {
         struct serve_setup setup;
         int fd; /* listens; servers get copies */
         struct live *live;
+        struct flight *flight; /* NULL for none */
         struct past *past;
         struct journal *journal;
         struct keeper *keeper;
@@ -37,6 +39,7 @@ struct serving {
         char told[512];             /* the source's trouble that was told last */
         int unkept;                 /* the counters' */
         bool left_out;              /* that GPUs are was told */
+        int64_t dump_told_ns;       /* what was asked of the flight recorder by then */
         char push_told[PUSH_TEXT_MAX], push_refused[PUSH_TEXT_MAX]; /* the same of pushing */
 };
 
@@ -74,8 +77,8 @@ static void on_journal(void *arg, int64_t wall_ns, const char *gpu, const char *
                        const char *text)
 {
         const struct serving *s = arg;
-        bool told =
-            strcmp(kind, "source") == 0 || strcmp(kind, "push") == 0 || strcmp(kind, "state") == 0;
+        bool told = strcmp(kind, "source") == 0 || strcmp(kind, "push") == 0 ||
+                    strcmp(kind, "state") == 0 || strcmp(kind, "dump") == 0;
         const enum log_level level = strcmp(kind, "xid") == 0 ? LOG_WARN : LOG_INFO;
         const struct log_line line = {wall_ns, level, kind, gpu, text};
         if (s->log != LOG_TEXT && !told)
@@ -106,6 +109,7 @@ static int start_server(struct serving *s, struct err *err)
                                          .records = s->records[0] ? s->records : NULL,
                                          .archive = s->archive,
                                          .push = s->push,
+                                         .flight = s->flight,
                                          .version = program_version,
                                          .started_wall_ns = s->started_wall_ns};
         int r = server_open(&sc, &server, err);
@@ -174,6 +178,15 @@ static void open_archive(struct serving *s)
         s->archive = dir ? archive_open(dir, write_report, s) : NULL;
 }
 
+static int open_flight(struct serving *s, struct err *err)
+{
+        char text[SETUP_NOTICE_MAX];
+        int r = flight_setup_open(&s->options, &s->flight, text, err);
+        if (r == 0 && text[0])
+                tell(s, LOG_WARN, "dump", "%s", text);
+        return r;
+}
+
 static int start_live(struct serving *s, char *text, size_t size, struct err *err)
 {
         char inside[SETUP_PATH_MAX], unused[SETUP_NOTICE_MAX];
@@ -188,6 +201,9 @@ static int start_live(struct serving *s, char *text, size_t size, struct err *er
             .news_arg = s};
         int r = setup_soon(c, config_text(c, OPT_SOURCE), config_number(c, OPT_SPEED),
                            SETUP_PATIENCE_NS, true, inside, &lc.source, unused, err);
+        if (r == 0)
+                r = open_flight(s, err);
+        lc.flight = s->flight;
         return r < 0 ? r : live_open(&lc, &s->live, text, size, err);
 }
 
@@ -262,6 +278,7 @@ static void stop_serving(struct serving *s)
         archive_close(s->archive);
         keeper_close(s->keeper);
         live_close(s->live);
+        flight_close(s->flight);
         if (s->setup.place.unix_socket && s->fd >= 0)
                 unlink(s->setup.place.host);
         closep(&s->fd);
@@ -350,6 +367,27 @@ static void tell_pushing(struct serving *s)
         tell_change(s, s->push_refused, refusal, false);
 }
 
+/* Each dump once, whoever asked for it. */
+static void tell_dumps(struct serving *s)
+{
+        struct dump_status d;
+        if (!s->flight)
+                return;
+        flight_status(s->flight, &d);
+        if (d.asked_mono_ns == s->dump_told_ns)
+                return;
+        s->dump_told_ns = d.asked_mono_ns;
+        if (d.err.code)
+                tell(s, LOG_WARN, "dump", "%s", d.err.msg);
+        else
+                tell(s, LOG_INFO, "dump", "%s: %s%s%s%s", d.file, d.last.gpu[0] ? "GPU " : "",
+                     d.last.gpu, d.last.gpu[0] ? ": " : "", d.last.text);
+        const char *gpu = d.err.code ? "" : d.last.gpu;
+        journal_add(s->journal, clock_wall_ns(), gpu, "dump", "%s%s%s",
+                    d.err.code ? d.err.msg : d.file, d.err.code ? "" : ": ",
+                    d.err.code ? "" : d.last.text);
+}
+
 /* What a reload would change to. It never opens a door. */
 static int read_again(const struct serving *s, const struct config *config,
                       struct serve_setup *fresh, struct strbuf *notices, struct err *err)
@@ -420,6 +458,7 @@ static int watch(struct serving *s, const struct config *config, const sigset_t 
                 if (every > 0)
                         notify_say("WATCHDOG=1");
                 tell_pushing(s);
+                tell_dumps(s);
                 int r = tell_trouble(s, err);
                 if (r < 0)
                         return r;

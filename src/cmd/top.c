@@ -1,4 +1,5 @@
 /* assay top: the live dashboard. Joins the engine, the views and the terminal. */
+#include "app/flight_setup.h"
 #include "base/clock.h"
 #include "cmd/checkup.h"
 #include "cmd/command.h"
@@ -33,6 +34,9 @@ struct top {
         const struct config *config;
         struct tour *tour; /* NULL: no captions */
         struct engine *engine;
+        struct flight *flight;   /* NULL: none is kept */
+        struct dump_status dump; /* as it was told last */
+        char dumps[SETUP_PATH_MAX];
         struct screen *screen;
         struct ui ui;
         struct canvas canvas;
@@ -172,6 +176,40 @@ static void send_signal(struct top *t, const struct ui_request *request)
                 ui_say(&t->ui, "SIGTERM sent to %d", request->pid);
 }
 
+static void ask_for_dump(struct top *t)
+{
+        struct dump_reason reason;
+        flight_reason(&reason, DUMP_CAUSE_REQUEST, "", "a dump was asked for in top");
+        if (flight_request(t->flight, &reason))
+                ui_say(&t->ui, "the last minutes are being written ...");
+        else
+                ui_say(&t->ui, "%s",
+                       t->status.replay ? "what is played is a file already"
+                       : t->flight      ? "a dump is being written already"
+                                        : "there is no flight recorder: see --flight");
+}
+
+/* Dumps come also by themselves. */
+static void note_dumps(struct top *t)
+{
+        struct dump_status now;
+        if (!t->flight)
+                return;
+        flight_status(t->flight, &now);
+        if (now.asked_mono_ns == t->dump.asked_mono_ns)
+                return;
+        int64_t wall_ns = t->frame ? t->frame->wall_ns : 0;
+        if (now.err.code) {
+                ui_say(&t->ui, "%.100s", now.err.msg);
+                ui_log(&t->ui, wall_ns, INK_WARN, "%.200s", now.err.msg);
+        } else {
+                ui_say(&t->ui, "dump: %s", now.file);
+                ui_log(&t->ui, wall_ns, INK_TEXT, "dump %s/%s: %s", t->dumps, now.file,
+                       now.last.text);
+        }
+        t->dump = now;
+}
+
 static void seek(struct top *t, int64_t position_ns)
 {
         if (!engine_seek(t->engine, position_ns))
@@ -216,6 +254,9 @@ static void serve(struct top *t)
                 return;
         case REQUEST_SAVE:
                 save(t);
+                return;
+        case REQUEST_DUMP:
+                ask_for_dump(t);
                 return;
         case REQUEST_REDRAW:
                 screen_forget(t->screen);
@@ -363,6 +404,7 @@ static void top_draw(struct top *t)
         struct ui_data data = gather(t);
         find_lines(t, &data);
         note_trouble(t);
+        note_dumps(t);
         if (ui_update(&t->ui, &data) < 0) {
                 t->quit = true;
                 return;
@@ -453,6 +495,20 @@ static void loop(struct top *t)
 
 /* --- start --------------------------------------------------------------------------------- */
 
+static int open_flight(struct top *t, struct err *err)
+{
+        char text[SETUP_NOTICE_MAX];
+        const char *folder = config_text(t->config, OPT_FLIGHT_FOLDER);
+        int r = flight_setup_open(t->config, &t->flight, text, err);
+        if (folder)
+                snprintf(t->dumps, sizeof(t->dumps), "%s", folder);
+        else
+                flight_setup_runs(t->config, t->dumps);
+        if (r == 0 && text[0])
+                ui_log(&t->ui, 0, INK_WARN, "%.200s", text);
+        return r;
+}
+
 static int start_engine(struct top *t, struct err *err)
 {
         const struct config *config = t->config;
@@ -489,6 +545,11 @@ static int start_engine(struct top *t, struct err *err)
         if (r == 0)
                 r = setup_stacks(config, &ec.stacks_hz, err);
         ec.processes_on_wish = !wants_processes(t, here);
+        if (r == 0)
+                r = open_flight(t, err);
+        if (r < 0)
+                return r;
+        ec.flight = t->flight;
         r = engine_start(&ec, &t->engine, err);
         if (r == 0 && source.source.location)
                 t->scan = scan_start(config, source.source.location);
@@ -540,6 +601,7 @@ static void close_all(struct top *t)
 {
         screen_close(t->screen);
         engine_close(t->engine);
+        flight_close(t->flight);
         checkup_close(t->checkup);
         scan_close(t->scan);
         ui_finish(&t->ui);

@@ -212,8 +212,10 @@ static bool make_mark(struct mark *m, const struct flight_event *e)
         text_clean(m->name);
         jsonw_object(&j, NULL);
         jsonw_text(&j, "dump", dump_cause_info(r->cause)->name);
-        jsonw_text_or_null(&j, "gpu", r->gpu);
-        jsonw_count(&j, "times", e->times);
+        if (r->gpu[0])
+                jsonw_text(&j, "gpu", r->gpu);
+        if (e->times > 1)
+                jsonw_count(&j, "times", e->times);
         jsonw_end(&j);
         m->data = out.failed ? NULL : strdup(strbuf_str(&out));
         strbuf_finish(&out);
@@ -329,8 +331,7 @@ static void take_signals(struct flight *f)
         struct signalfd_siginfo info;
         struct dump_reason r;
         while (f->signals >= 0 && read(f->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-                flight_reason(&r, DUMP_CAUSE_REQUEST, "", "a dump was asked for by process %u",
-                              info.ssi_pid);
+                flight_reason(&r, DUMP_CAUSE_REQUEST, "", "a dump was asked for");
                 flight_request(f, &r);
         }
 }

@@ -385,15 +385,89 @@ enum MHD_Result answer_page(const struct request *q)
         return MHD_NO;
 }
 
+/* --- dumps ----------------------------------------------------------------------------------- */
+
+/* So that who may only look cannot push out what came before with dumps of one's own. */
+#define DUMP_POST_NS (60 * NS_PER_S)
+#define DUMP_POST_WAIT "60"
+
+static enum MHD_Result send_dump_status(const struct request *q, unsigned status)
+{
+        struct dump_status d;
+        struct strbuf out = {0};
+        struct jsonw j = {.out = &out};
+        flight_status(q->s->config.flight, &d);
+        api_dump(&j, NULL, &d);
+        strbuf_putc(&out, '\n');
+        enum MHD_Result done =
+            out.failed ? MHD_NO : send_text(q, status, "application/json", strbuf_str(&out));
+        strbuf_finish(&out);
+        return done;
+}
+
+static enum MHD_Result get_dump(const struct request *q)
+{
+        if (!q->s->config.flight)
+                return answer_refuse(q, MHD_HTTP_NOT_FOUND, "no flight recorder is kept\n", NULL,
+                                     NULL);
+        return send_dump_status(q, MHD_HTTP_OK);
+}
+
+/*
+ * A page of another site can make a browser post, with cookies, passwords and certificates that it
+ * knows; it can neither show a token nor add a header of its own.
+ */
+static bool is_posted_on_purpose(const struct request *q)
+{
+        return guard_bearer(answer_header(q, "Authorization")) || answer_header(q, "X-Assay");
+}
+
+/* Why nobody may ask for a dump here, or not so; NULL when they may. */
+static const char *why_no_dump(const struct request *q)
+{
+        if (!q->shown && !q->s->config.unix_socket)
+                return "a dump needs a token: start the server with --auth-token-file\n";
+        return is_posted_on_purpose(q) ? NULL : "a dump needs the token, or the header X-Assay\n";
+}
+
+static enum MHD_Result post_dump(const struct request *q)
+{
+        struct server *s = q->s;
+        struct dump_reason reason;
+        const char *alert = query_of(q, "alert"), *why = why_no_dump(q);
+        int64_t now = clock_mono_ns();
+        if (why)
+                return answer_refuse(q, MHD_HTTP_FORBIDDEN, why, NULL, NULL);
+        if (!s->config.flight)
+                return get_dump(q);
+        if (alert)
+                flight_reason(&reason, DUMP_CAUSE_ALERT, "", "alert %.100s", alert);
+        else
+                flight_reason(&reason, DUMP_CAUSE_REQUEST, "", "a dump was asked for over HTTP");
+        bool rested = s->dump_asked_ns == 0 || now - s->dump_asked_ns >= DUMP_POST_NS;
+        if ((!alert && !rested) || !flight_request(s->config.flight, &reason))
+                return answer_refuse(q, MHD_HTTP_TOO_MANY_REQUESTS, "there has just been a dump\n",
+                                     "Retry-After", DUMP_POST_WAIT);
+        s->dump_asked_ns = alert ? s->dump_asked_ns : now;
+        return send_dump_status(q, MHD_HTTP_ACCEPTED);
+}
+
 /* Paths are matched whole. */
 static const struct route routes[] = {
-    {"/metrics", get_metrics, false},        {"/health", get_health, true},
-    {"/-/healthy", get_health, true},        {"/-/ready", get_ready, true},
-    {"/api/v1/now", get_now, false},         {"/api/v1/processes", get_processes, false},
-    {"/api/v1/history", get_history, false}, {"/api/v1/findings", get_findings, false},
-    {"/api/v1/jobs", get_jobs, false},       {"/api/v1/sessions", get_sessions, false},
-    {"/api/v1/report", get_report, false},   {"/api/v1/events", get_events, false},
-    {"/api/v1/login", get_login, false},
+    {"/metrics", get_metrics, false, NULL},
+    {"/health", get_health, true, NULL},
+    {"/-/healthy", get_health, true, NULL},
+    {"/-/ready", get_ready, true, NULL},
+    {"/api/v1/now", get_now, false, NULL},
+    {"/api/v1/processes", get_processes, false, NULL},
+    {"/api/v1/history", get_history, false, NULL},
+    {"/api/v1/findings", get_findings, false, NULL},
+    {"/api/v1/jobs", get_jobs, false, NULL},
+    {"/api/v1/sessions", get_sessions, false, NULL},
+    {"/api/v1/report", get_report, false, NULL},
+    {"/api/v1/events", get_events, false, NULL},
+    {"/api/v1/login", get_login, false, NULL},
+    {"/api/v1/dump", get_dump, false, post_dump},
 };
 
 const struct route *route_find(const char *path)

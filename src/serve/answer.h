@@ -28,6 +28,7 @@ struct server {
         struct cached_text cached[CACHED_KINDS];
         struct exposer exposer;
         double scrapes, scrape_seconds;
+        int64_t dump_asked_ns; /* monotonic: the last time; 0 for never */
 };
 
 /* A request with what was found out about it. */
@@ -37,7 +38,8 @@ struct request {
         struct conn *conn;
         void **context;   /* what the library keeps of it until it is answered */
         const char *path; /* below the prefix */
-        bool head;
+        bool head, post;
+        bool shown;   /* a token, a password or a certificate, and it was right */
         bool checked; /* its password was, and is not right or was not looked at: */
         enum check_result result;
         struct viewer viewer;
@@ -47,7 +49,8 @@ struct request {
 struct route {
         const char *path;
         enum MHD_Result (*get)(const struct request *q);
-        bool open; /* to everybody: it tells nothing */
+        bool open;                                        /* to everybody: it tells nothing */
+        enum MHD_Result (*post)(const struct request *q); /* NULL: it is only read */
 };
 
 /* NULL when there is none of exactly that path. */

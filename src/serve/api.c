@@ -128,6 +128,23 @@ static void put_owner(struct jsonw *j, const struct owner *o, bool knows_process
         jsonw_end(j);
 }
 
+void api_dump(struct jsonw *j, const char *name, const struct dump_status *d)
+{
+        jsonw_object(j, name);
+        jsonw_fixed(j, "held_s", clock_to_seconds(d->kept_ns), 1);
+        jsonw_bool(j, "busy", d->busy);
+        jsonw_text(j, "error", d->err.code ? d->err.msg : "");
+        if (d->file[0]) {
+                jsonw_text(j, "file", d->file);
+                jsonw_number(j, "time", clock_to_seconds(d->ended_wall_ns));
+                jsonw_text(j, "cause", dump_cause_info(d->last.cause)->name);
+                jsonw_text_or_null(j, "gpu", d->last.gpu);
+                jsonw_text(j, "text", d->last.text);
+                jsonw_count(j, "bytes", d->bytes);
+        }
+        jsonw_end(j);
+}
+
 static void put_status(struct jsonw *j, const struct live_status *s)
 {
         jsonw_object(j, "status");
@@ -140,6 +157,8 @@ static void put_status(struct jsonw *j, const struct live_status *s)
         jsonw_count(j, "missed", s->missed);
         jsonw_text(j, "error", s->err.code ? s->err.msg : "");
         jsonw_text(j, "hint", s->err.code ? s->err.hint : "");
+        if (s->keeps_flight)
+                api_dump(j, "dump", &s->dump);
         jsonw_end(j);
 }
 

@@ -14,6 +14,8 @@ struct viewer {
 
 /* The newest moment: GPUs, owners, host, source. On one line. */
 void api_now(const struct live_moment *m, const char *version, struct strbuf *out);
+/* The flight recorder and its newest dump: an object, or with a name a member. */
+void api_dump(struct jsonw *j, const char *name, const struct dump_status *d);
 /* Processes on the GPUs; names only of one's own, or to an admin. */
 void api_processes(const struct live_moment *m, const struct viewer *viewer, struct strbuf *out);
 /* The member "limiter_texts": what the names of limiters mean. */

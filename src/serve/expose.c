@@ -30,6 +30,7 @@ void expose_self(const struct live_status *status, int64_t started_wall_ns,
             .cpu_s = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
                      (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6,
             .start_s = clock_to_seconds(started_wall_ns),
+            .dump = status->keeps_flight ? &status->dump : NULL,
             .created_ns = started_wall_ns,
         };
 }

@@ -14,7 +14,7 @@ struct journal;
 
 struct journal *journal_open(void);
 void journal_close(struct journal *j);
-/* gpu is its name, "" for the machine; kind: "health", "owner", "source", "xid". */
+/* gpu is its name, "" for the machine; kind: "health", "owner", "source", "xid", "dump". */
 void journal_add(struct journal *j, int64_t wall_ns, const char *gpu, const char *kind,
                  const char *fmt, ...) PRINTF_LIKE(5, 6);
 /* Also tells every entry to somebody, on the thread that adds it. Before anybody adds one. */

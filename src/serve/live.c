@@ -272,11 +272,16 @@ static void ask_engine(struct live *l)
 {
         struct engine_status s;
         struct session_counts c;
+        struct dump_status dump = {0};
         if (!l->engine)
                 return; /* it has ended */
         engine_status(l->engine, &s);
         engine_counts(l->engine, &c);
+        if (l->config.flight)
+                flight_status(l->config.flight, &dump);
         pthread_mutex_lock(&l->lock);
+        l->status.keeps_flight = l->config.flight != NULL;
+        l->status.dump = dump;
         l->status.ended = s.state == ENGINE_ENDED && s.duration_ns > 0;
         l->stands = s.state == ENGINE_ENDED && !l->status.ended;
         l->status.err = s.state == ENGINE_FAILED ? s.err : (struct err){0};
@@ -425,6 +430,7 @@ static int start_engine(struct live *l, struct err *err)
             .interval_ns = l->config.interval_ns,
             .host_source = l->config.source.ops->local ? &l->config.host : NULL,
             .host_interval_ns = MAX(l->config.interval_ns, HOST_EVERY_NS),
+            .flight = l->config.flight,
             .on_frame = on_frame,
             .on_host = on_host,
             .arg = l};

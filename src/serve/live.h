@@ -21,6 +21,7 @@ struct live_config {
         int64_t interval_ns;
         const char *state_dir; /* NULL: counters start at 0 */
         struct past *past;     /* borrowed; NULL for none */
+        struct flight *flight; /* likewise; it is held while the engine needs it */
         /* News are there: on a thread of ours, must not wait. Says whether somebody wants more of
          * them soon. May be NULL. */
         bool (*on_news)(void *arg);
@@ -46,6 +47,8 @@ struct live_status {
         uint64_t on_time, late, missed;
         size_t left_out; /* GPUs of the newest frame beyond LIVE_GPUS_MAX */
         int unkept;      /* errno: the counters cannot be written; 0 when they can */
+        bool keeps_flight;
+        struct dump_status dump; /* of the flight recorder */
 };
 
 /* A moment. Pointers are valid until the next live_take by the same reader. */

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/lookup.h"
+#include "base/num.h"
 #include "read/host/users.h"
 #include "serve/answer.h"
 
@@ -20,12 +21,21 @@
 
 /* --- who asks -------------------------------------------------------------------------------- */
 
+#define BODY_MAX (1 << 20) /* of what is posted; nobody reads it */
+
 /* What all headers say together: a second one of a name is not hidden behind the first. */
 struct headers {
         size_t length;
         unsigned hosts;
-        bool body, other_site;
+        bool body, long_body, other_site;
 };
+
+static void note_length(struct headers *h, const char *value)
+{
+        uint64_t n;
+        h->body |= strcmp(value, "0") != 0;
+        h->long_body |= !num_parse_u64(value, strlen(value), &n) || n > BODY_MAX;
+}
 
 static enum MHD_Result look_at_header(void *arg, enum MHD_ValueKind kind, const char *key,
                                       const char *value)
@@ -37,9 +47,9 @@ static enum MHD_Result look_at_header(void *arg, enum MHD_ValueKind kind, const 
         if (strcasecmp(key, MHD_HTTP_HEADER_HOST) == 0)
                 h->hosts++;
         else if (strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0)
-                h->body |= strcmp(value, "0") != 0;
+                note_length(h, value);
         else if (strcasecmp(key, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0)
-                h->body = true;
+                h->body = h->long_body = true;
         else if (strcasecmp(key, "Sec-Fetch-Site") == 0)
                 h->other_site |= !guard_site(value);
         return MHD_YES;
@@ -150,6 +160,7 @@ static bool let_in(struct request *q, bool open, enum MHD_Result *ret)
                         return false;
                 }
                 know(q, &claim);
+                q->shown = true;
         }
         if (!auth_is_needed(auth))
                 return true;
@@ -159,6 +170,7 @@ static bool let_in(struct request *q, bool open, enum MHD_Result *ret)
                            clock_mono_ns(), &claim, &role)) {
         case AUTH_YES:
                 q->viewer.role = MAX(q->viewer.role, role);
+                q->shown = true;
                 know(q, &claim);
                 return true;
         case AUTH_NO:
@@ -184,6 +196,14 @@ static const char *below(const char *prefix, const char *path)
         return path + n;
 }
 
+/* Whether something may be posted to an address. */
+static bool takes_posts(const struct server *s, const char *url)
+{
+        const char *path = below(s->config.settings->prefix, url);
+        const struct route *r = route_find(path ? path : url);
+        return r && r->post;
+}
+
 static enum MHD_Result route(struct request *q, const char *url)
 {
         enum MHD_Result done;
@@ -197,7 +217,7 @@ static enum MHD_Result route(struct request *q, const char *url)
                 q->path = url;
         const struct route *r = route_find(q->path);
         if (r)
-                return let_in(q, r->open, &done) ? r->get(q) : done;
+                return !let_in(q, r->open, &done) ? done : q->post ? r->post(q) : r->get(q);
         if (page_is_part(q->path))
                 return let_in(q, q->s->config.auth->n_users == 0, &done) ? answer_page(q) : done;
         return answer_refuse(q, MHD_HTTP_NOT_FOUND, NOTHING, NULL, NULL);
@@ -223,11 +243,13 @@ static bool is_decent(const struct request *q, const char *method, enum MHD_Resu
                                      "not for other sites; type the address, or paste it, instead "
                                      "of following a link to it\n",
                                      NULL, NULL);
-        else if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && !q->head)
+        else if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && !q->head && !q->post)
                 *ret = answer_refuse(q, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n", "Allow",
                                      "GET, HEAD");
-        else if (h.body)
-                *ret = answer_refuse(q, MHD_HTTP_CONTENT_TOO_LARGE, "no bodies\n", NULL, NULL);
+        else if (q->post ? h.long_body : h.body)
+                *ret = answer_refuse(q, MHD_HTTP_CONTENT_TOO_LARGE,
+                                     q->post ? "no bodies of more than 1 MiB\n" : "no bodies\n",
+                                     NULL, NULL);
         else
                 return true;
         return false;
@@ -249,7 +271,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, cons
         enum MHD_Result done;
         (void)version;
         (void)upload;
-        (void)upload_size;
+        q.post = strcmp(method, MHD_HTTP_METHOD_POST) == 0 && takes_posts(q.s, url);
         if (!*context || *context == &escaped) {
                 bool odd = *context == &escaped;
                 *context = &looked_at;
@@ -260,6 +282,10 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, cons
                 if (!is_decent(&q, method, &done))
                         return done;
                 return odd ? answer_refuse(&q, MHD_HTTP_NOT_FOUND, NOTHING, NULL, NULL) : MHD_YES;
+        }
+        if (q.post && *upload_size > 0) {
+                *upload_size = 0;
+                return MHD_YES;
         }
         if (*context != &looked_at) {
                 take_check(&q, *context);

@@ -36,6 +36,7 @@ struct server_config {
         const char *records;     /* the file of job records; NULL for none */
         struct archive *archive; /* recordings; NULL for none */
         struct push *push;       /* whose counters are told; NULL for none */
+        struct flight *flight;   /* which may be asked for a dump; NULL for none */
         const char *version;
         int64_t started_wall_ns;
 };

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "model/dump.h"
 #include "model/frame.h"
 #include "model/integral.h"
 #include "model/owner.h"
@@ -64,7 +65,8 @@ struct exposed_self {
         double rss_bytes, cpu_s, start_s;
         bool pushes;
         struct exposed_push push;
-        int64_t created_ns; /* wall clock: when the program's own counters were 0 */
+        const struct dump_status *dump; /* of the flight recorder; NULL for none */
+        int64_t created_ns;             /* wall clock: when the program's own counters were 0 */
 };
 
 struct exposition_input {

@@ -1,5 +1,5 @@
 #include "base/clock.h"
-#include "present/exposition/text.h"
+#include "present/exposition/own_put.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -21,9 +21,9 @@ void own_make_labels(const struct text *t, const struct entity *e, struct strbuf
 }
 
 /* One sample; extra is a label more, NULL or "" for none. */
-static void put_sample(struct text *t, const char *name, const char *suffix,
-                       const struct strbuf *labels, const char *extra, const char *value, double v,
-                       unsigned decimals)
+void own_put_sample(struct text *t, const char *name, const char *suffix,
+                    const struct strbuf *labels, const char *extra, const char *value, double v,
+                    unsigned decimals)
 {
         strbuf_puts(t->out, name);
         strbuf_puts(t->out, suffix);
@@ -47,18 +47,17 @@ static void put_sample(struct text *t, const char *name, const char *suffix,
 }
 
 /* A counter with, in OpenMetrics, when it was 0. */
-static void put_counter(struct text *t, const char *name, const struct strbuf *labels,
-                        const char *extra, const char *value, double v, unsigned decimals,
-                        int64_t created_ns)
+void own_put_counter(struct text *t, const char *name, const struct strbuf *labels,
+                     const char *extra, const char *value, double v, unsigned decimals,
+                     int64_t created_ns)
 {
-        put_sample(t, name, "_total", labels, extra, value, v, decimals);
+        own_put_sample(t, name, "_total", labels, extra, value, v, decimals);
         if (t->openmetrics && created_ns > 0)
-                put_sample(t, name, "_created", labels, extra, value, clock_to_seconds(created_ns),
-                           3);
+                own_put_sample(t, name, "_created", labels, extra, value,
+                               clock_to_seconds(created_ns), 3);
 }
 
-/* OpenMetrics names a family without the suffix of its samples. */
-static void put_own_head(struct text *t, const char *name, enum family_type type, const char *help)
+void own_put_head(struct text *t, const char *name, enum family_type type, const char *help)
 {
         text_put_head(t, name, type == FAMILY_COUNTER && !t->openmetrics ? "_total" : "",
                       family_type_name(type), help);
@@ -82,15 +81,16 @@ static void put_own_series(struct text *t, const struct own_row *family, size_t 
                         if (!has_series(g, row))
                                 continue;
                         if (!begun)
-                                put_own_head(t, family->name, family->type, family->text);
+                                own_put_head(t, family->name, family->type, family->text);
                         begun = true;
                         if (row->kind == OWN_KIND_INTEGRAL)
-                                put_counter(t, family->name, &t->labels[i].own, row->name,
-                                            row->text, g->in->v[row->what], row->decimals,
-                                            g->in->created_ns);
+                                own_put_counter(t, family->name, &t->labels[i].own, row->name,
+                                                row->text, g->in->v[row->what], row->decimals,
+                                                g->in->created_ns);
                         else
-                                put_sample(t, family->name, "", &t->labels[i].own, row->name,
-                                           row->text, g->row->sample.m[row->what].v, row->decimals);
+                                own_put_sample(t, family->name, "", &t->labels[i].own, row->name,
+                                               row->text, g->row->sample.m[row->what].v,
+                                               row->decimals);
                 }
         }
 }
@@ -163,10 +163,10 @@ static void put_states(struct text *t, const struct states *s)
                         if (!(s->seconds(in)[k] > 0))
                                 continue;
                         if (!begun)
-                                put_own_head(t, s->family, FAMILY_COUNTER, s->help);
+                                own_put_head(t, s->family, FAMILY_COUNTER, s->help);
                         begun = true;
-                        put_counter(t, s->family, &t->labels[i].own, s->label, s->name(k),
-                                    s->seconds(in)[k], 6, in->created_ns);
+                        own_put_counter(t, s->family, &t->labels[i].own, s->label, s->name(k),
+                                        s->seconds(in)[k], 6, in->created_ns);
                 }
         }
 }
@@ -198,11 +198,11 @@ static void put_xids(struct text *t)
                         char xid[16];
                         snprintf(xid, sizeof(xid), "%u", in->xids[k].xid);
                         if (!begun)
-                                put_own_head(t, "assay_gpu_xid", FAMILY_COUNTER,
+                                own_put_head(t, "assay_gpu_xid", FAMILY_COUNTER,
                                              "XID errors by number; 0 is all beyond the first 15.");
                         begun = true;
-                        put_counter(t, "assay_gpu_xid", &t->labels[i].own, "xid", xid,
-                                    in->xids[k].n, 0, in->created_ns);
+                        own_put_counter(t, "assay_gpu_xid", &t->labels[i].own, "xid", xid,
+                                        in->xids[k].n, 0, in->created_ns);
                 }
         }
 }
@@ -235,18 +235,18 @@ static void put_problems(struct text *t)
                 if (!g->up && !t->in->self.source_up)
                         continue;
                 if (!begun)
-                        put_own_head(t, "assay_gpu_problems", FAMILY_GAUGE,
+                        own_put_head(t, "assay_gpu_problems", FAMILY_GAUGE,
                                      "What is wrong with the GPU now: the sum of 2^n of each "
                                      "problem n; 0 is nothing.");
                 begun = true;
-                put_sample(t, "assay_gpu_problems", "", &t->labels[i].own, NULL, NULL,
-                           g->row->health.findings | lost, 0);
+                own_put_sample(t, "assay_gpu_problems", "", &t->labels[i].own, NULL, NULL,
+                               g->row->health.findings | lost, 0);
         }
 }
 
 static void put_info(struct text *t)
 {
-        put_own_head(t, "assay_gpu_info", FAMILY_GAUGE, "What the GPU is; always 1.");
+        own_put_head(t, "assay_gpu_info", FAMILY_GAUGE, "What the GPU is; always 1.");
         for (size_t i = 0; i < t->in->n; i++) {
                 const struct entity *e = t->in->gpus[i].row->sample.who;
                 const struct entity *parent = e->kind == ENTITY_GPU ? e : text_parent_of(t->in, e);
@@ -260,13 +260,13 @@ static void put_info(struct text *t)
                 text_put_label_if(&labels, "driver", text_of_device(e, parent, ENTITY_TEXT_DRIVER));
                 text_put_label_if(&labels, "serial", text_of_device(e, parent, ENTITY_TEXT_SERIAL));
                 text_put_label_if(&labels, "mig_profile", e->text[ENTITY_TEXT_MIG_PROFILE]);
-                put_sample(t, "assay_gpu_info", "", &labels, NULL, NULL, 1, 0);
+                own_put_sample(t, "assay_gpu_info", "", &labels, NULL, NULL, 1, 0);
                 strbuf_finish(&labels);
         }
-        put_own_head(t, "assay_gpu_up", FAMILY_GAUGE, "Whether the GPU answers.");
+        own_put_head(t, "assay_gpu_up", FAMILY_GAUGE, "Whether the GPU answers.");
         for (size_t i = 0; i < t->in->n; i++)
-                put_sample(t, "assay_gpu_up", "", &t->labels[i].own, NULL, NULL, t->in->gpus[i].up,
-                           0);
+                own_put_sample(t, "assay_gpu_up", "", &t->labels[i].own, NULL, NULL,
+                               t->in->gpus[i].up, 0);
         put_problems(t);
 }
 
@@ -299,10 +299,10 @@ static void put_holding_series(struct text *t, const struct holding_family *f,
                 if (f->by_reason && !(v[i] > 0))
                         continue;
                 if (!*begun)
-                        put_own_head(t, f->name, FAMILY_COUNTER, f->help);
+                        own_put_head(t, f->name, FAMILY_COUNTER, f->help);
                 *begun = true;
-                put_counter(t, f->name, &labels, f->by_reason ? "reason" : NULL,
-                            f->by_reason ? idle_reason_name(i) : NULL, v[i], 3, in->created_ns);
+                own_put_counter(t, f->name, &labels, f->by_reason ? "reason" : NULL,
+                                f->by_reason ? idle_reason_name(i) : NULL, v[i], 3, in->created_ns);
         }
         strbuf_finish(&labels);
 }
@@ -366,7 +366,7 @@ static void put_owners(struct text *t)
 {
         size_t n = MAX(t->in->n_told, t->in->n_owners);
         if (n > 0)
-                put_own_head(t, "assay_gpu_owner_info", FAMILY_GAUGE,
+                own_put_head(t, "assay_gpu_owner_info", FAMILY_GAUGE,
                              "Who holds the GPU: 1 now, 0 for 15 minutes after it let go.");
         for (size_t i = 0; i < n; i++) {
                 const struct owner *o = &t->in->owners[i];
@@ -378,7 +378,8 @@ static void put_owners(struct text *t)
 #define OWNER_TEXT(id, name, size) text_put_label_if(&labels, name, o->id);
                 OWNER_TEXTS(OWNER_TEXT)
 #undef OWNER_TEXT
-                put_sample(t, "assay_gpu_owner_info", "", &labels, NULL, NULL, o->gone ? 0 : 1, 0);
+                own_put_sample(t, "assay_gpu_owner_info", "", &labels, NULL, NULL, o->gone ? 0 : 1,
+                               0);
                 strbuf_finish(&labels);
         }
 }
@@ -396,10 +397,10 @@ static void put_process_figure(struct text *t, const char *name, enum family_typ
                 make_gpu_of(o, &labels);
                 text_put_label_if(&labels, "user", o->user);
                 if (!begun)
-                        put_own_head(t, name, type, help);
+                        own_put_head(t, name, type, help);
                 begun = true;
-                put_sample(t, name, type == FAMILY_COUNTER ? "_total" : "", &labels, NULL, NULL,
-                           v.v, type == FAMILY_COUNTER ? 3 : 0);
+                own_put_sample(t, name, type == FAMILY_COUNTER ? "_total" : "", &labels, NULL, NULL,
+                               v.v, type == FAMILY_COUNTER ? 3 : 0);
                 strbuf_finish(&labels);
         }
 }
@@ -459,11 +460,11 @@ static void put_job_figure(struct text *t, const char *name, enum family_type ty
                 text_put_label_if(&labels, "pod", o->pod);
                 text_put_label_if(&labels, "container", o->container);
                 if (!begun)
-                        put_own_head(t, name, type, help);
+                        own_put_head(t, name, type, help);
                 begun = true;
-                put_sample(t, name, type == FAMILY_COUNTER ? "_total" : "", &labels,
-                           direction ? "direction" : NULL, direction, v.v,
-                           type == FAMILY_COUNTER && !direction ? 3 : 0);
+                own_put_sample(t, name, type == FAMILY_COUNTER ? "_total" : "", &labels,
+                               direction ? "direction" : NULL, direction, v.v,
+                               type == FAMILY_COUNTER && !direction ? 3 : 0);
                 strbuf_finish(&labels);
         }
 }
@@ -506,73 +507,6 @@ static void put_jobs(struct text *t)
         put_job_figure(t, "assay_job_io_bytes", FAMILY_COUNTER, "write", NULL, job_written);
 }
 
-/* --- about itself --------------------------------------------------------------------------- */
-
-static void put_plain(struct text *t, const char *name, enum family_type type, const char *help,
-                      double v, unsigned decimals)
-{
-        put_own_head(t, name, type, help);
-        if (type == FAMILY_COUNTER)
-                put_counter(t, name, NULL, NULL, NULL, v, decimals, t->in->self.created_ns);
-        else
-                put_sample(t, name, "", NULL, NULL, NULL, v, decimals);
-}
-
-static void put_ticks(struct text *t)
-{
-        static const char *const results[TICK_RESULTS] = {"on_time", "late", "missed"};
-        put_own_head(t, "assay_sampler_ticks", FAMILY_COUNTER, "Ticks of the sampler.");
-        for (unsigned i = 0; i < TICK_RESULTS; i++)
-                put_counter(t, "assay_sampler_ticks", NULL, "result", results[i],
-                            t->in->self.ticks[i], 0, t->in->self.created_ns);
-}
-
-static void put_serving(struct text *t)
-{
-        const struct exposed_self *self = &t->in->self;
-        put_plain(t, "assay_scrapes", FAMILY_COUNTER, "Scrapes answered before this one.",
-                  self->scrapes, 0);
-        put_plain(t, "assay_scrape_format_seconds", FAMILY_COUNTER,
-                  "Time spent on the text of scrapes.", self->scrape_seconds, 6);
-        put_plain(t, "assay_streams", FAMILY_GAUGE, "Live streams open.", self->streams, 0);
-        put_plain(t, "assay_connections", FAMILY_GAUGE, "Connections open.", self->connections, 0);
-}
-
-static void put_pushing(struct text *t)
-{
-        static const char *const results[PUSH_RESULTS] = {"sent", "refused", "dropped"};
-        const struct exposed_push *push = &t->in->self.push;
-        put_own_head(t, "assay_push_batches", FAMILY_COUNTER,
-                     "Batches that --push sent, that the engine refused, or that did not fit.");
-        for (unsigned i = 0; i < PUSH_RESULTS; i++)
-                put_counter(t, "assay_push_batches", NULL, "result", results[i], push->batches[i],
-                            0, t->in->self.created_ns);
-        put_plain(t, "assay_push_waiting_batches", FAMILY_GAUGE, "Batches that wait to be pushed.",
-                  push->waiting, 0);
-        put_plain(t, "assay_push_waiting_bytes", FAMILY_GAUGE, "Bytes that wait to be pushed.",
-                  push->waiting_bytes, 0);
-}
-
-static void put_self(struct text *t)
-{
-        const struct exposed_self *self = &t->in->self;
-        put_own_head(t, "assay_up", FAMILY_GAUGE, "Whether the source delivers.");
-        put_sample(t, "assay_up", "", NULL, "source", self->source, self->source_up, 0);
-        put_own_head(t, "assay_build_info", FAMILY_GAUGE, "The program; always 1.");
-        put_sample(t, "assay_build_info", "", NULL, "version", t->o->version, 1, 0);
-        put_ticks(t);
-        if (self->serves)
-                put_serving(t);
-        if (self->pushes)
-                put_pushing(t);
-        put_plain(t, "process_resident_memory_bytes", FAMILY_GAUGE, "Memory of this program.",
-                  self->rss_bytes, 0);
-        put_plain(t, "process_cpu_seconds", FAMILY_COUNTER, "CPU time of this program.",
-                  self->cpu_s, 3);
-        put_plain(t, "process_start_time_seconds", FAMILY_GAUGE,
-                  "When this program started, since the Unix epoch.", self->start_s, 3);
-}
-
 void own_put_all(struct text *t)
 {
         put_own_table(t);
@@ -584,5 +518,5 @@ void own_put_all(struct text *t)
         put_holdings(t);
         put_process_use(t);
         put_jobs(t);
-        put_self(t);
+        own_put_self(t);
 }

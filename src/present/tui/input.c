@@ -317,6 +317,8 @@ static void input_act(struct ui *ui, const struct ui_data *d, enum action action
                 ask(ui, REQUEST_SAVE, 0);
         else if (action == ACTION_REDRAW)
                 ask(ui, REQUEST_REDRAW, 0);
+        else if (action == ACTION_DUMP)
+                ask(ui, REQUEST_DUMP, 0);
         else
                 act_on_source(ui, d, action);
 }

@@ -102,6 +102,7 @@ enum request {
         REQUEST_SIGNAL,   /* SIGTERM to pid */
         REQUEST_THEME,
         REQUEST_SAVE,
+        REQUEST_DUMP,
         REQUEST_REDRAW,
 };
 
