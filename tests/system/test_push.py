@@ -1,6 +1,8 @@
 """`assay serve --push`: what an engine has afterwards is what a scrape would have given, whatever happens to the engine in between."""
 import contextlib
 import http.server
+import os
+import pathlib
 import re
 import signal
 import threading
@@ -11,6 +13,7 @@ import pytest
 from conftest import ROOT
 from engines import Prometheus, VictoriaMetrics, need
 from serving import Server, free_port, samples, total
+from test_slurm import fake_gpus
 
 TOUR = ROOT / "data" / "h200-tour.csv"
 PLAIN = ("--names", "none", "--push-every", "0.1", "--push-labels", "instance=n1,rack=7")
@@ -280,3 +283,36 @@ def test_metrics_tell(program, tmp_path):
     """Without --push nothing is told of it."""
     with Server(program, tmp_path, TOUR, "--speed", "1", "--state", "none") as s:
         assert "assay_push" not in s.ready().metrics()
+
+
+def test_sizes_are_as_documented(program, tmp_path):
+    """Eight GPUs with a job each: series, bytes of a batch and memory as docs/SERVE.md says, to a tenth."""
+    text = (ROOT / "docs" / "SERVE.md").read_text()
+    series, remote, plain = map(float, re.search(r"with a job each \((\d+) series\) is ([\d.]+) KB with remote-write, ([\d.]+) KB as text", text).groups())
+    memory = float(re.search(r"\| memory; while it pushes \| \d+ MB; (\d+) MB", text).group(1))
+    sizes = []
+
+    class Sink(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            sizes.append(len(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+    sink = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)
+    threading.Thread(target=sink.serve_forever, daemon=True).start()
+    (tmp_path / "map").mkdir()
+    for gpu in range(8):
+        (tmp_path / "map" / str(gpu)).write_text(f"{4711 + gpu}\n")
+    for path, size in (("/api/v1/write", remote), ("/api/v1/import/prometheus", plain)):
+        with Server(program, tmp_path, "--backend", "nvml", "--hpc-job-mapping-dir", tmp_path / "map", "--push", f"http://127.0.0.1:{sink.server_port}{path}",
+                    "--push-every", "2", env=fake_gpus(tmp_path, [[] for _ in range(8)])) as s:
+            s.wait(lambda: s.metrics().count("assay_gpu_owner_info{") == 8, 30)
+            sizes.clear()
+            s.wait(lambda: len(sizes) >= 2, 20)
+            assert sizes[-1] / 1000 == pytest.approx(size, rel=0.1) and len(samples(s.metrics())) == pytest.approx(series, rel=0.1), (path, sizes)
+            used = int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{s.process.pid}/status").read_text()).group(1)) / 1000
+            if "SANITIZED" not in os.environ:
+                assert used < memory * 1.15, used
+    sink.shutdown()
