@@ -369,6 +369,28 @@ ASSAY_API int assay_log_metric(assay_log *log, const char *name, double value,
                                struct assay_error *error);
 ASSAY_API void assay_log_close(assay_log *log); /* NULL is fine */
 
+/* ---- steps: marks that cost next to nothing ---- */
+
+/*
+ * A step of the program ended now: one call in the loop. It takes well under a microsecond, and
+ * less when nobody records; a program or recorder that is killed loses none. name: NULL for "step".
+ * seconds: how long it took; below 0: since the step before. waited: how long of that it waited for
+ * data; below 0 when that is not known. 1 when it was marked, 0 when nobody records, or a negative
+ * code. Any thread may call it, and a child of fork(); a signal handler may not.
+ */
+ASSAY_API int assay_step(const char *name, double seconds, double waited);
+/* A phase from begin to end, and a number, at the same cost; they return the same. */
+ASSAY_API int assay_mark_begin(const char *name);
+ASSAY_API int assay_mark_end(const char *name);
+ASSAY_API int assay_mark_metric(const char *name, double value);
+/*
+ * Where these go to: a session that is being recorded. NULL: the one that `assay run` names in
+ * ASSAY_SESSION, as from the start; "": nowhere.
+ */
+ASSAY_API int assay_mark_to(const char *session, struct assay_error *error);
+/* Whether somebody records them. */
+ASSAY_API int assay_mark_recording(void);
+
 /* ---- recorded runs: sessions, and every file the program reads ---- */
 
 /* What is known of the run, as JSON, with the keys of assay_monitor_describe. assay_free it. */

@@ -12,6 +12,7 @@ import sys
 from typing import Any, List, Optional
 
 from ._lib import lib_version
+from . import integrations
 from .compare import Diff, diff
 from .errors import E_DATA, E_FORKED, E_NO_SOURCE, E_STOPPED, E_USAGE, AssayError
 from .findings import Finding, Findings, Flops, Place, Stretch, Stretches
@@ -20,13 +21,14 @@ from .monitor import Monitor, running_monitor
 from .runlog import RunLog
 from .session import LEVELS, Cell, Counts, Recording, Session, open_session
 from .show import Plot, Report
+from .marking import metric, phase, step, step_end, steps
 
 __version__ = "0.2.0"
 
 __all__ = [
     "AssayError", "Cell", "Counts", "Diff", "E_DATA", "E_FORKED", "E_NO_SOURCE", "E_STOPPED", "E_USAGE", "Finding", "Findings", "Flops", "HWFiles", "HWMonitor",
     "LEVELS", "Monitor", "Place", "Plot", "Recording", "Report", "ResourceSummary", "RunLog", "Session", "Stretch", "Stretches", "build_resource_summary", "data", "diff",
-    "lib_version", "open_session", "probe_jax_peak_memory_mb",
+    "integrations", "lib_version", "metric", "open_session", "phase", "probe_jax_peak_memory_mb", "step", "step_end", "steps",
 ]
 
 

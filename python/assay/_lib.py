@@ -57,6 +57,12 @@ _CALLS = {
     "assay_log_event": (c_int, [c_void_p, c_char_p, c_char_p, _ERR]),
     "assay_log_metric": (c_int, [c_void_p, c_char_p, c_double, _ERR]),
     "assay_log_close": (None, [c_void_p]),
+    "assay_step": (c_int, [c_char_p, c_double, c_double]),
+    "assay_mark_begin": (c_int, [c_char_p]),
+    "assay_mark_end": (c_int, [c_char_p]),
+    "assay_mark_metric": (c_int, [c_char_p, c_double]),
+    "assay_mark_to": (c_int, [c_char_p, _ERR]),
+    "assay_mark_recording": (c_int, []),
     "assay_file_describe": (c_int, [c_char_p, _OUT, _ERR]),
     "assay_file_findings": (c_int, [c_char_p, c_void_p, _OUT, _ERR]),
     "assay_findings_json": (c_int, [c_void_p, _OUT, _ERR]),
@@ -129,6 +135,11 @@ class Library:
 
     def __init__(self, found: ctypes.CDLL) -> None:
         self._found = found
+
+    @property
+    def name(self) -> str:
+        """The file it was loaded from."""
+        return str(self._found._name)
 
     def __getattr__(self, name: str) -> Any:
         result, arguments = _CALLS[name]

@@ -13,7 +13,7 @@ import weakref
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
-from . import _lib
+from . import _lib, marking
 from ._lib import Handle, Options, call, lib, object_of
 from .errors import E_STOPPED, AssayError
 from .session import Counts, PathLike, Recording, Texts
@@ -133,6 +133,7 @@ class Monitor(Recording):
             raise
         self.interval = self.describe().get("interval") or self._asked
         _running.append(weakref.ref(self))
+        marking.follow(str(self.path))
         return self
 
     def stop(self) -> None:
@@ -160,7 +161,10 @@ class Monitor(Recording):
             self._handle = None
 
     def _forget(self) -> None:
+        known = [m() for m in _running]
         _running[:] = [m for m in _running if m() not in (None, self)]
+        if self in known:
+            marking.follow(running_session())
 
     @property
     def running(self) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
 from ._lib import Handle, call, encode, lib
+from .errors import AssayError
 from .monitor import Monitor, running_session
 from .session import PathLike
 
@@ -79,6 +80,25 @@ def _session_of(session: Union[None, PathLike, Monitor]) -> Optional[str]:
     return None if os.environ.get("ASSAY_SESSION") else running_session() or ""
 
 
+@contextlib.contextmanager
+def _session_log() -> "Iterator[Optional[RunLog]]":
+    """A log without a file, into the session that marks go to; None when nobody records."""
+    session = _session_of(None)
+    if session == "":
+        yield None
+        return
+    try:
+        log = RunLog.__new__(RunLog)
+        log._open(None, session, None)
+    except AssayError:
+        yield None
+        return
+    try:
+        yield log
+    finally:
+        log.close()
+
+
 def _scratch() -> str:
     fd, path = tempfile.mkstemp(prefix="assay-log-", suffix=".jsonl")
     os.close(fd)
@@ -104,13 +124,16 @@ class RunLog:
         scratch = _scratch() if path is None else None
         # From the root, as a program may change its folder.
         self.path = Path(scratch or os.path.abspath(path or ""))
-        handle = ctypes.c_void_p()
         try:
-            call(lib().assay_log_open, encode(self.path), encode(_session_of(session)), ctypes.byref(handle))
+            self._open(self.path, _session_of(session), scratch)
         except BaseException:
             if scratch:
                 os.unlink(scratch)
             raise
+
+    def _open(self, path: Optional[Path], session: Optional[str], scratch: Optional[str]) -> None:
+        handle = ctypes.c_void_p()
+        call(lib().assay_log_open, encode(path), encode(session), ctypes.byref(handle))
         self._handle = Handle("run log", handle.value, functools.partial(_free, handle.value, scratch),
                               inherited=True)
         self._end = weakref.finalize(self, self._handle.release)

@@ -74,6 +74,7 @@ int assay_file_report(const char *path, const char *format, const assay_options 
         if (!s)
                 return api_fail(error, -ENOMEM, "out of memory", "");
         format = format ? format : "text";
+        s->wants_steps = true;
         int r = run_summary_read(s, api_config(options), path, format, &err);
         if (r == 0)
                 r = write_report(s, format, ret, &err);
@@ -228,6 +229,8 @@ static int file_fill(struct assay_table *t, const char *what, struct table_job *
         }
         if (strcmp(what, "phases") == 0)
                 return table_fill_phases(t, job);
+        if (strcmp(what, "steps") == 0)
+                return table_fill_steps(t, job);
         if (strcmp(what, "events") == 0)
                 return table_fill_events(t, job);
         if (strcmp(what, "user_metrics") == 0)
@@ -235,8 +238,8 @@ static int file_fill(struct assay_table *t, const char *what, struct table_job *
         if (strcmp(what, "stacks") == 0)
                 return table_fill_stacks(t, job, err);
         err_set(err, ERR_USAGE, "there is no table '%.60s'", what);
-        return err_hint(err, "choose gpus, process, user, slurm, cgroup, system, phases, events, "
-                             "user_metrics, stacks, or notebook:LEVEL");
+        return err_hint(err, "choose gpus, process, user, slurm, cgroup, system, phases, steps, "
+                             "events, user_metrics, stacks, or notebook:LEVEL");
 }
 
 int assay_table_open(const char *path, const char *what, const assay_options *options,

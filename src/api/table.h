@@ -63,6 +63,7 @@ int table_fill_figures(struct assay_table *t, struct table_job *job, enum level 
 int table_fill_gpus(struct assay_table *t, struct table_job *job, struct err *err);
 int table_fill_phases(struct assay_table *t, struct table_job *job);
 int table_fill_events(struct assay_table *t, struct table_job *job);
+int table_fill_steps(struct assay_table *t, struct table_job *job);
 int table_fill_metrics(struct assay_table *t, struct table_job *job);
 /* A row a second, thread and stack, as the view of a session; none where nothing was recorded. */
 int table_fill_stacks(struct assay_table *t, struct table_job *job, struct err *err);

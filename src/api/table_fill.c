@@ -3,6 +3,7 @@
 #include "app/setup.h"
 #include "base/clock.h"
 #include "formats/notebook/columns.h"
+#include "session/steps.h"
 
 #include <errno.h>
 #include <math.h>
@@ -253,6 +254,32 @@ int table_fill_events(struct assay_table *t, struct table_job *job)
                 table_put_text(t, event, m->name);
                 if (m->data)
                         table_put_text(t, data, m->data);
+        }
+        return whole_columns(t);
+}
+
+int table_fill_steps(struct assay_table *t, struct table_job *job)
+{
+        struct step_walk walk = {0};
+        size_t time = table_add_column(t, "time", false);
+        size_t name = table_add_column(t, "name", true);
+        size_t seconds = table_add_column(t, "seconds", false);
+        size_t waited = table_add_column(t, "waited", false);
+        size_t pid = table_add_column(t, "pid", false);
+        for (size_t i = 0; i < job->in.n_marks; i++) {
+                const struct mark *m = &job->in.marks[i];
+                double length;
+                bool known = step_walk_length(&walk, m, &length);
+                if (m->type != MARK_STEP || !table_wants(job, m->wall_ns, m->wall_ns))
+                        continue;
+                table_add_row(t);
+                table_put(t, time, clock_to_seconds(m->wall_ns));
+                table_put_text(t, name, m->name);
+                table_put(t, pid, (double)m->pid);
+                if (known)
+                        table_put(t, seconds, length);
+                if (m->has_value)
+                        table_put(t, waited, m->value);
         }
         return whole_columns(t);
 }

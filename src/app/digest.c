@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "compute/diff/diff.h"
 #include "present/stream/columns.h"
+#include "session/steps.h"
 
 #include <errno.h>
 #include <math.h>
@@ -310,9 +311,13 @@ bool digest_is_step_length(const char *name, double *ret_unit_s)
 static void take_marks(const struct input *in, struct diff_run *run)
 {
         const struct mark *before[MARK_COUNT] = {0}; /* of the step events */
+        struct step_walk walk = {0};
+        double seconds;
         for (size_t i = 0; i < in->n_marks; i++) {
                 const struct mark *m = &in->marks[i];
                 const struct mark *last = before[MARK_EVENT];
+                if (step_walk_length(&walk, m, &seconds))
+                        diff_run_add(run, m->name, DIFF_PHASE, seconds);
                 if (m->type == MARK_METRIC)
                         diff_run_add(run, m->name, DIFF_USER, m->value);
                 if (m->type != MARK_EVENT || !digest_is_step_event(m->name))
@@ -381,11 +386,11 @@ static bool steps_hold(const struct steps *s, const struct traces *t, size_t at)
 }
 
 /* For each series of a run, whether it is of steps. */
-struct step_series {
+struct steps_among {
         bool is[DIFF_SERIES_MAX];
 };
 
-static bool is_of_steps(const struct diff_run *run, const struct step_series *of, const char *name,
+static bool is_of_steps(const struct diff_run *run, const struct steps_among *of, const char *name,
                         enum diff_kind kind)
 {
         const struct diff_series *s = diff_series_find(run, name, kind);
@@ -394,7 +399,7 @@ static bool is_of_steps(const struct diff_run *run, const struct step_series *of
 
 /* From the first step to the last, by any source of step times. */
 static struct steps find_steps(const struct input *in, const struct traces *t,
-                               const struct diff_run *run, const struct step_series *of)
+                               const struct diff_run *run, const struct steps_among *of)
 {
         double sample_s = value_there(run->interval_s) ? run->interval_s.v : 0;
         int64_t half_ns = clock_bounded(clock_from_seconds(sample_s / 2));
@@ -407,7 +412,7 @@ static struct steps find_steps(const struct input *in, const struct traces *t,
         for (size_t i = 0; i < in->n_marks; i++) {
                 const struct mark *m = &in->marks[i];
                 enum diff_kind kind = m->type == MARK_METRIC ? DIFF_USER : DIFF_PHASE;
-                bool may = m->type == MARK_METRIC ||
+                bool may = m->type == MARK_METRIC || m->type == MARK_STEP ||
                            (m->type == MARK_EVENT && digest_is_step_event(m->name));
                 if (may && is_of_steps(run, of, m->name, kind))
                         steps_add(&steps, m->wall_ns, m->wall_ns);
@@ -556,7 +561,7 @@ int digest_take(struct run_summary *r, struct diff_run *ret)
         take_end(r, ret);
         take_gpus(r, ret);
         take_series(r, ret);
-        struct step_series of = {0};
+        struct steps_among of = {0};
         for (size_t i = 0; i < ret->n_series; i++)
                 of.is[i] = diff_is_steps(ret, &ret->series[i]);
         const struct steps steps = find_steps(&r->in, &r->traces, ret, &of);

@@ -8,6 +8,7 @@
 #include "base/lookup.h"
 #include "base/text.h"
 #include "compute/stretches.h"
+#include "session/steps.h"
 
 #include <errno.h>
 #include <math.h>
@@ -230,7 +231,8 @@ static int add_phases(struct job_rank *r, const struct phase *phases, size_t n, 
 static int add_marks(struct job_rank *r, const struct mark *marks, size_t n, int64_t base_ns)
 {
         const struct mark *before = NULL;
-        double unit_s;
+        struct step_walk walk = {0};
+        double unit_s, seconds;
         int code = 0;
         for (size_t i = 0; code == 0 && i < n; i++) {
                 const struct mark *m = &marks[i];
@@ -239,6 +241,9 @@ static int add_marks(struct job_rank *r, const struct mark *marks, size_t n, int
                         code = job_add_step(r, m->name,
                                             seconds_from(base_ns, m->wall_ns) - m->value * unit_s,
                                             m->value * unit_s);
+                if (step_walk_length(&walk, m, &seconds))
+                        code = job_add_step(r, m->name, seconds_from(base_ns, m->wall_ns) - seconds,
+                                            seconds);
                 if (m->type != MARK_EVENT || !digest_is_step_event(m->name))
                         continue;
                 if (before && strcmp(before->name, m->name) == 0 && m->wall_ns > before->wall_ns)

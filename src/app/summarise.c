@@ -1,8 +1,10 @@
 #include "app/summarise.h"
 
+#include "app/lines.h"
 #include "app/setup.h"
 #include "app/thresholds.h"
 #include "base/clock.h"
+#include "present/text/where.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,6 +20,8 @@ void run_summary_finish(struct run_summary *r)
         flame_finish(&r->flame);
         strbuf_finish(&r->notices);
         free(r->events);
+        run_steps_finish(&r->steps);
+        step_samples_finish(&r->samples);
         declared_finish(&r->declared);
         input_finish(&r->in);
 }
@@ -46,6 +50,7 @@ static void add_host(struct run_summary *r, const struct host *h, const struct p
         if (r->on_host)
                 r->on_host(r->watch, h);
         summary_add_level(&r->summary, h, r->level);
+        step_samples_add_host(&r->samples, h, r->level);
         stretches_see_host(&r->stretches, h, p);
         if (r->curves)
                 traces_add_level(&r->traces, h, r->level);
@@ -73,6 +78,7 @@ static int summarise_add(struct run_summary *r, const struct frame *f, struct er
         int code = add_hosts_until(r, f->wall_ns, &f->processes, err);
         if (code < 0)
                 return code;
+        step_samples_add(&r->samples, f);
         code = summary_add(&r->summary, f);
         if (code == 0 && r->stacks)
                 code = where_see_processes(&r->where, &f->processes);
@@ -249,6 +255,48 @@ static int find_lines(struct run_summary *r, struct err *err)
         return code < 0 ? err_set(err, code, "out of memory") : 0;
 }
 
+/* The line that each slow step was in; a second of stacks is the least that is known. */
+static int find_slow_lines(struct run_summary *r, struct step_series *s, struct err *err)
+{
+        for (size_t i = 0; i < s->n_told; i++) {
+                struct slow_step *slow = &s->slow[i];
+                struct line_profile lines = {0};
+                struct strbuf text = {0};
+                if (slow->step.seconds < 1)
+                        continue;
+                int code = lines_take(r, slow->step.begin_ns, slow->step.end_ns, WHERE_EVERY_GPU,
+                                      &lines, err);
+                if (code == 0 && lines.n > 0 && !lines.lines[0].of_workers) {
+                        where_put_line(&text, &lines.lines[0].own);
+                        snprintf(slow->line, sizeof(slow->line), "%s", strbuf_str(&text));
+                        slow->line_share = lines.lines[0].share;
+                }
+                strbuf_finish(&text);
+                line_profile_finish(&lines);
+                if (code < 0)
+                        return code;
+        }
+        return 0;
+}
+
+static int find_steps(struct run_summary *r, struct err *err)
+{
+        int code = run_steps_find(&r->in, &r->steps);
+        r->samples.wanted = r->steps.n > 0;
+        return code < 0 ? err_set(err, code, "out of memory") : 0;
+}
+
+/* What the slow steps had otherwise. */
+static int explain_steps(struct run_summary *r, struct err *err)
+{
+        int code = 0;
+        run_steps_explain(&r->steps, &r->samples, &r->in, &r->summary.limits,
+                          r->stretches.first_wall_ns);
+        for (size_t i = 0; code == 0 && r->stacks && i < r->steps.n; i++)
+                code = find_slow_lines(r, &r->steps.list[i], err);
+        return code;
+}
+
 static int summarise(const struct config *config, const char *format, struct run_summary *r,
                      struct err *err)
 {
@@ -266,6 +314,8 @@ static int summarise(const struct config *config, const char *format, struct run
                 return err_set(err, code, "out of memory");
         declared_use(&r->declared, &r->stretches, &r->summary);
         code = begin_hosts(config, r, err);
+        if (code == 0 && r->wants_steps)
+                code = find_steps(r, err);
         if (code == 0 && r->in.session)
                 code = session_stacks(r->in.session, &r->stacks, err);
         if (code < 0)
@@ -299,7 +349,8 @@ static int summarise(const struct config *config, const char *format, struct run
         if (code < 0)
                 return err_set(err, code, "out of memory");
         summary_limit(&r->summary);
-        return r->stacks ? find_lines(r, err) : 0;
+        code = r->stacks ? find_lines(r, err) : 0;
+        return code == 0 && r->wants_steps ? explain_steps(r, err) : code;
 }
 
 int run_summary_take(struct run_summary *r, const struct config *config, const char *format,
@@ -334,6 +385,7 @@ int run_summary_write(const struct run_summary *r, const char *format, struct st
                                       .traces = &r->traces,
                                       .flame = &r->flame,
                                       .view = &r->view,
+                                      .steps = &r->steps,
                                       .version = program_version};
         return report_write(&report, format, out, err);
 }

@@ -3,6 +3,7 @@
 
 #include "app/declared.h"
 #include "app/input.h"
+#include "app/run_steps.h"
 #include "base/strbuf.h"
 #include "compute/flame.h"
 #include "compute/stretches.h"
@@ -25,10 +26,13 @@ struct run_summary {
         enum level level;             /* whose figures are told */
         const struct host *next_host; /* the sample of the host that lies ahead */
         bool curves;             /* are taken: the format shows them, or who reads wants them */
+        bool wants_steps;        /* who reads wants them */
         bool stacks_drawn;       /* the format shows them as a picture */
         bool as_recorded;        /* nothing but the session is read, whatever options say */
         struct report_view view; /* how it is written; the events are the summary's own */
         struct report_event *events;
+        struct run_steps steps;
+        struct step_samples samples; /* of a run with steps */
         struct declared declared;
         struct strbuf notices;      /* what is worth telling, a line each */
         void (*on_tick)(void *arg); /* called at each tick that was read; may be NULL */

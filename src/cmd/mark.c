@@ -166,17 +166,44 @@ static int mark_command(const struct config *config, struct err *err)
         return child_exit(&child);
 }
 
+/* A step of the program ends. */
+static int mark_step(const struct config *config, struct err *err)
+{
+        static const enum option others[] = {OPT_BEGIN, OPT_END, OPT_DATA};
+        const char *name = config->n_args > 2 ? config->args[2] : "step";
+        struct mark m;
+        int r = config_refuse(config, others, ARRAY_LEN(others), "is not for a step",
+                              "leave it out: a step is marked when it ends", err);
+        if (r == 0 && config->n_args > 3) {
+                err_set(err, ERR_USAGE, "unexpected argument '%s'", config->args[3]);
+                r = err_hint(err, "write 'assay mark step' or 'assay mark step NAME'");
+        }
+        mark_init(&m, MARK_STEP);
+        m.has_seconds = config_is_set(config, OPT_SECONDS);
+        m.seconds = m.has_seconds ? config_number(config, OPT_SECONDS) : 0;
+        if (r == 0 && m.seconds > MARK_SECONDS_MAX) {
+                err_set(err, ERR_USAGE, "--seconds: a step takes 0 to 1e9 seconds");
+                r = err_hint(err, "give the seconds it took");
+        }
+        if (r == 0)
+                r = set_name(&m, name, strlen(name), err);
+        return r == 0 ? put(config, &m, err) : r;
+}
+
 static int usage(struct err *err)
 {
         err_set(err, ERR_USAGE, "nothing to mark");
-        return err_hint(err, "write 'assay mark phase NAME --begin', 'assay mark event NAME', "
-                             "'assay mark metric NAME=VALUE' or 'assay mark -- COMMAND'");
+        return err_hint(err, "write 'assay mark phase NAME --begin', 'assay mark step', "
+                             "'assay mark event NAME', 'assay mark metric NAME=VALUE' or "
+                             "'assay mark -- COMMAND'");
 }
 
 static int mark_words(const struct config *config, struct err *err)
 {
         const char *what = config->n_args > 2 ? config->args[1] : "";
         int r = 0;
+        if (config->n_args > 1 && strcmp(config->args[1], "step") == 0)
+                return mark_step(config, err);
         if (strcmp(what, "phase") == 0)
                 return mark_phase(config, err);
         if (strcmp(what, "event") == 0)
@@ -202,11 +229,11 @@ static int mark_run(const struct config *config)
 
 const struct command command_mark = {
     .name = "mark",
-    .args = "phase|event NAME | metric NAME=VALUE | -- COMMAND",
-    .summary = "mark a phase, an event or a number in the current recording",
+    .args = "phase|step|event NAME | metric N=V | -- COMMAND",
+    .summary = "mark a phase, a step, an event or a number in the recording",
     .words = WORDS_OWN,
     .examples = {{"assay mark phase train --begin", "from a script under assay run"},
-                 {"assay mark metric loss=0.25", "a number of your own"},
-                 {"assay mark -- ./step.sh", "a command as one phase"}},
+                 {"assay mark step", "at the end of each step of a loop"},
+                 {"assay mark metric loss=0.25", "a number of your own"}},
     .run = mark_run,
 };

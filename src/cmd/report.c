@@ -72,6 +72,7 @@ static int report(const struct config *config, struct run_summary *r, struct err
         r->view = (struct report_view){.columns = terminal_columns(),
                                        .all = config_flag(config, OPT_ALL),
                                        .each = config_flag(config, OPT_EACH)};
+        r->wants_steps = true;
         r->on_tick = progress_tick;
         r->arg = &progress;
         int code = run_summary_read(r, config, config->args[1], format, err);

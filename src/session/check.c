@@ -45,7 +45,8 @@ static int check_kind(struct db *db, struct err *err)
 
 /* The tables that are used. Other programs' names in the file are left alone. */
 #define TABLES                                                                                     \
-        "'manifest', 'series', 'entity', 'tick', 'block', 'mark', 'host_series', 'host_gpu',"      \
+        "'manifest', 'series', 'entity', 'tick', 'block', 'mark', 'tape', 'host_series', "         \
+        "'host_gpu',"                                                                              \
         " 'host_tick', 'host_block', 'level_note', 'process', 'process_sample',"                   \
         " 'stack_text', 'stack_frame', 'stack_node', 'stack_process', 'stack_thread',"             \
         " 'stack_window'"

@@ -1,6 +1,7 @@
 /* A copy of a session as it reads now, also while it is being recorded. */
 #include "session/db.h"
 #include "session/session.h"
+#include "session/tapes.h"
 
 #include <errno.h>
 
@@ -29,6 +30,15 @@ static bool is_whole(const struct spool_list *marks)
         return there == marks->n;
 }
 
+static int copy_tapes(struct db *to, int spool, bool *ret_more)
+{
+        struct tapes tapes = {0};
+        int r = tapes_take(to, spool, true, &tapes);
+        *ret_more = tapes.more;
+        tapes_finish(&tapes);
+        return r;
+}
+
 /* False when the recorder took some of the marks before they were read: they are in its file now.
  */
 static int copy_marks(struct db *to, int spool, bool *ret_whole, struct err *err)
@@ -40,10 +50,13 @@ static int copy_marks(struct db *to, int spool, bool *ret_whole, struct err *err
                 return err_set(err, r, "cannot read the marks of '%s': %s", to->path, strerror(-r));
         r = db_exec(to, "BEGIN", err);
         if (r == 0) {
+                *ret_whole = tapes_are_there(to, spool);
                 r = db_take_marks(to, spool, &marks);
+                for (bool more = true; r == 0 && more;)
+                        r = copy_tapes(to, spool, &more);
                 r = r < 0 ? db_error(to, r, err) : db_exec(to, "COMMIT", err);
         }
-        *ret_whole = is_whole(&marks);
+        *ret_whole &= is_whole(&marks);
         free(marks.names);
         return r;
 }

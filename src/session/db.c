@@ -391,7 +391,7 @@ int db_put_mark(struct db *db, const struct mark *m, const char *spool)
                 note(&q, sqlite3_bind_double(q.h, ++q.at, m->seconds));
         else
                 note(&q, sqlite3_bind_null(q.h, ++q.at));
-        if (m->type == MARK_METRIC)
+        if (m->type == MARK_METRIC || m->has_value)
                 note(&q, sqlite3_bind_double(q.h, ++q.at, m->value));
         else
                 note(&q, sqlite3_bind_null(q.h, ++q.at));

@@ -49,7 +49,7 @@ int mark_write(const struct mark *m, struct strbuf *out)
                 return -EINVAL; /* jansson takes only UTF-8 */
         if (m->has_seconds)
                 json_object_set_new(o, "seconds", json_real(m->seconds));
-        if (m->type == MARK_METRIC)
+        if (m->type == MARK_METRIC || m->has_value)
                 json_object_set_new(o, "value", json_real(m->value));
         if (m->data)
                 json_object_set_new(o, "data", json_string(m->data));
@@ -82,6 +82,7 @@ static bool take_fields(const json_t *o, struct mark *m)
         m->pid = json_integer_value(json_object_get(o, "pid"));
         m->has_seconds = json_is_number(json_object_get(o, "seconds"));
         m->seconds = json_number_value(json_object_get(o, "seconds"));
+        m->has_value = json_is_number(json_object_get(o, "value"));
         m->value = json_number_value(json_object_get(o, "value"));
         const char *data = json_string_value(json_object_get(o, "data"));
         m->data = data ? strdup(data) : NULL;

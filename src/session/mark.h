@@ -12,7 +12,8 @@
         MARK(BEGIN, "begin") /* a phase begins */                                                  \
         MARK(END, "end")     /* the last phase of that name that is open ends */                   \
         MARK(EVENT, "event")                                                                       \
-        MARK(METRIC, "metric")
+        MARK(METRIC, "metric")                                                                     \
+        MARK(STEP, "step") /* a step of the program ends */
 
 enum mark_type {
 #define MARK(id, name) MARK_##id,
@@ -33,8 +34,9 @@ struct mark {
         char host[MARK_HOST_MAX];
         char name[MARK_NAME_MAX];
         bool has_seconds;
-        double seconds; /* MARK_PHASE: how long it took */
-        double value;   /* MARK_METRIC */
+        bool has_value;
+        double seconds; /* MARK_PHASE, MARK_STEP: how long it took */
+        double value;   /* MARK_METRIC; MARK_STEP: how long of that it waited for data */
         char *data;     /* a JSON object with a phase's keys, or an event's JSON; owned, or NULL */
 };
 

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "session/reader.h"
+#include "session/tapes.h"
 
 #include <errno.h>
 #include <math.h>
@@ -20,6 +21,7 @@ static bool take_mark(sqlite3_stmt *h, struct mark *m)
                            .type = type ? mark_type_find(type) : MARK_COUNT,
                            .has_seconds = sqlite3_column_type(h, 6) != SQLITE_NULL,
                            .seconds = sqlite3_column_double(h, 6),
+                           .has_value = sqlite3_column_type(h, 7) != SQLITE_NULL,
                            .value = sqlite3_column_double(h, 7)};
         snprintf(m->host, sizeof(m->host), "%s", host ? host : "");
         snprintf(m->name, sizeof(m->name), "%s", name ? name : "");
@@ -60,12 +62,12 @@ static int compare_marks(const void *a, const void *b)
 }
 
 /* Those of the recorder's own machine, whose monotonic clock is the session's. */
-static void steady_marks(struct session_reader *r, struct mark_list *l)
+static void steady_marks(struct session_reader *r, struct mark_list *l, size_t from)
 {
         char host[MARK_HOST_MAX];
         const char *ours = session_text(r, "host");
         snprintf(host, sizeof(host), "%s", ours ? ours : "");
-        for (size_t i = 0; host[0] && i < l->n; i++) {
+        for (size_t i = from; host[0] && i < l->n; i++) {
                 struct mark *m = &l->list[i];
                 if (strcmp(m->host, host) == 0)
                         m->wall_ns = session_steady(r, m->wall_ns, m->mono_ns);
@@ -90,7 +92,7 @@ static int read_table(struct session_reader *r, struct mark_list *l)
                 }
                 l->n += take_mark(q.h, m);
         }
-        steady_marks(r, l);
+        steady_marks(r, l, 0);
         sqlite3_finalize(q.h);
         return got;
 }
@@ -134,12 +136,76 @@ static int add_waiting(struct session_reader *r, struct mark_list *l)
         return got;
 }
 
+/* ---- tapes ---- */
+
+struct tape_positions {
+        struct spool_list names;
+        int64_t *taken;
+};
+
+/* How far the file has each tape. Together with the table, so that nothing is read twice. */
+static int read_positions(struct session_reader *r, int dir, struct tape_positions *p)
+{
+        int code = dir >= 0 ? tape_list(dir, &p->names) : 0;
+        p->taken = calloc(p->names.n + 1, sizeof(*p->taken));
+        if (!p->taken)
+                return -ENOMEM;
+        for (size_t i = 0; code == 0 && i < p->names.n; i++) {
+                p->taken[i] = tapes_position(&r->db, p->names.names[i]);
+                code = p->taken[i] < 0 ? (int)p->taken[i] : 0;
+        }
+        return code;
+}
+
+static int add_slots(const struct tape *tape, size_t at, struct mark_list *l)
+{
+        int code = 0;
+        while (code == 0 && at < TAPE_SLOTS) {
+                size_t n, from = at;
+                struct mark *m = next_place(l);
+                if (!m)
+                        return -ENOMEM;
+                code = tape_read(tape, &at, true, m, l->cap - l->n, &n);
+                l->n += code == 0 ? n : 0;
+                if (at == from)
+                        break;
+        }
+        return code;
+}
+
+static int add_tapes(struct session_reader *r, int dir, const struct tape_positions *p,
+                     struct mark_list *l)
+{
+        size_t known = l->n;
+        int code = 0;
+        for (size_t i = 0; code == 0 && i < p->names.n; i++) {
+                struct tape tape;
+                if (p->taken[i] >= TAPE_SLOTS || tape_open(dir, p->names.names[i], &tape) < 0)
+                        continue;
+                code = add_slots(&tape, (size_t)p->taken[i], l);
+                close(tape.fd);
+        }
+        if (code == 0 && l->n > known)
+                steady_marks(r, l, known);
+        return code;
+}
+
 int session_marks(struct session_reader *r, struct mark **ret, size_t *ret_n, struct err *err)
 {
         struct mark_list l = {0};
+        struct tape_positions tapes = {0};
+        CLEANUP(closep) int dir = spool_open(r->db.path, NULL);
+        bool begun = db_begin_reading(&r->db);
         int got = read_table(r, &l);
         if (got == 0)
+                got = read_positions(r, dir, &tapes);
+        db_end_reading(&r->db, begun);
+        if (got == 0)
+                got = add_tapes(r, dir, &tapes, &l);
+        if (got == 0)
                 got = add_waiting(r, &l);
+        free(tapes.names.names);
+        free(tapes.taken);
         if (got < 0) {
                 drop_list(&l);
                 return db_error(&r->db, got, err);

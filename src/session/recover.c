@@ -1,15 +1,19 @@
 /* What a recorder that was killed did not live to take into its session. */
 #include "session/db.h"
 #include "session/session.h"
+#include "session/tapes.h"
 
 #include <errno.h>
 
-static int take_in(struct db *db, int dir, struct spool_list *list, struct err *err)
+static int take_in(struct db *db, int dir, struct spool_list *list, struct tapes *tapes,
+                   struct err *err)
 {
         int r = db_exec(db, "BEGIN IMMEDIATE", err);
         if (r < 0)
                 return r;
         r = db_take_marks(db, dir, list);
+        if (r == 0)
+                r = tapes_take(db, dir, true, tapes);
         if (r < 0)
                 r = db_error(db, r, err);
         if (r == 0)
@@ -23,19 +27,24 @@ static int take_in(struct db *db, int dir, struct spool_list *list, struct err *
 static int take_all(const char *path, struct db *db, int dir, size_t *ret_n, struct err *err)
 {
         struct spool_list list = {0};
+        struct tapes tapes = {0};
         int r = 0;
+        tapes_end(dir);
         do {
                 free(list.names);
                 list = (struct spool_list){0};
+                tapes_finish(&tapes);
                 r = spool_list(dir, &list);
                 if (r == 0)
-                        r = take_in(db, dir, &list, err);
+                        r = take_in(db, dir, &list, &tapes, err);
                 if (r == 0) {
                         spool_clean(dir, &list);
-                        *ret_n += list.n;
+                        tapes_clean(dir, &tapes);
+                        *ret_n += list.n + tapes.taken;
                 }
-        } while (r == 0 && list.n == SPOOL_BATCH);
+        } while (r == 0 && (list.n == SPOOL_BATCH || tapes.more));
         free(list.names);
+        tapes_finish(&tapes);
         if (r == 0)
                 spool_remove(path, dir);
         return r;

@@ -52,6 +52,16 @@ static void put_phase(json_t *o, const struct mark *m, int64_t began_ns)
         json_decref(keys);
 }
 
+static void put_step(json_t *o, const struct mark *m)
+{
+        json_object_set_new(o, "type", json_string("step"));
+        json_object_set_new(o, "name", json_string(m->name));
+        if (m->has_seconds)
+                json_object_set_new(o, "seconds", json_real(m->seconds));
+        if (m->has_value)
+                json_object_set_new(o, "waited", json_real(m->value));
+}
+
 static json_t *object_of(const struct mark *m, int64_t began_ns)
 {
         char ts[STAMP_MAX];
@@ -74,6 +84,9 @@ static json_t *object_of(const struct mark *m, int64_t began_ns)
                 json_object_set_new(o, "type", json_string("metric"));
                 json_object_set_new(o, "name", json_string(m->name));
                 json_object_set_new(o, "value", json_real(m->value));
+                break;
+        case MARK_STEP:
+                put_step(o, m);
                 break;
         case MARK_COUNT:
                 break;

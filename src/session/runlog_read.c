@@ -31,6 +31,21 @@ static bool take_phase(const json_t *o, struct mark *m)
                (m->has_seconds && m->seconds >= 0 && m->seconds <= MARK_SECONDS_MAX);
 }
 
+static bool is_length(const json_t *o, const char *key, bool *ret_has, double *ret)
+{
+        const json_t *v = json_object_get(o, key);
+        *ret_has = json_is_number(v);
+        *ret = json_number_value(v);
+        return !*ret_has || (*ret >= 0 && *ret <= MARK_SECONDS_MAX);
+}
+
+static bool take_step(const json_t *o, struct mark *m)
+{
+        m->type = MARK_STEP;
+        return is_length(o, "seconds", &m->has_seconds, &m->seconds) &&
+               is_length(o, "waited", &m->has_value, &m->value);
+}
+
 static bool take_kind(const json_t *o, const char *type, struct mark *m)
 {
         if (strcmp(type, "phase") == 0)
@@ -40,6 +55,8 @@ static bool take_kind(const json_t *o, const char *type, struct mark *m)
                 m->value = json_number_value(json_object_get(o, "value"));
                 return json_is_number(json_object_get(o, "value")) && isfinite(m->value);
         }
+        if (strcmp(type, "step") == 0)
+                return take_step(o, m);
         m->type = strcmp(type, "event") == 0 ? MARK_EVENT : MARK_BEGIN;
         return m->type == MARK_EVENT || strcmp(type, "begin") == 0;
 }

@@ -31,6 +31,8 @@ static const char tables[] =
                      "host TEXT,"
                      " pid INTEGER, type TEXT, name TEXT, seconds REAL, value REAL, data TEXT, "
                      "spool TEXT UNIQUE);"
+                     /* How many slots of each tape are in the table of marks. */
+                     "CREATE TABLE tape(name TEXT PRIMARY KEY, taken INTEGER) WITHOUT ROWID;"
                      "CREATE TABLE alphabet(bytes BLOB);";
 #undef ENTITY_TEXT
 
@@ -92,7 +94,12 @@ static const char views[] =
     "CREATE VIEW events AS SELECT wall_ns / 1e9 AS time, name AS event, data, host, pid FROM mark"
     " WHERE type = 'event' ORDER BY wall_ns, mono_ns;"
     "CREATE VIEW user_metrics AS SELECT wall_ns / 1e9 AS time, name, value, host, pid FROM mark"
-    " WHERE type = 'metric' ORDER BY wall_ns, mono_ns;";
+    " WHERE type = 'metric' ORDER BY wall_ns, mono_ns;"
+    "CREATE VIEW steps AS SELECT wall_ns / 1e9 AS time, name, coalesce(seconds,"
+    " CASE WHEN mono_ns > 0 THEN (mono_ns - lag(mono_ns) OVER w) / 1e9 END) AS seconds,"
+    " value AS waited, host, pid FROM mark WHERE type = 'step'"
+    " WINDOW w AS (PARTITION BY host, pid, name ORDER BY mono_ns, wall_ns, id)"
+    " ORDER BY wall_ns, mono_ns;";
 
 /*
  * An end closes the last open phase of its name, of the same process where that marks both, else of

@@ -5,6 +5,7 @@
  * disk.
  */
 #include "session/state.h"
+#include "session/tapes.h"
 
 #include "base/clock.h"
 
@@ -126,7 +127,14 @@ static void note_failed(struct session *s)
         pthread_mutex_unlock(&s->lock);
 }
 
-static int commit_with(struct session *s, struct spool_list *waiting, struct err *err)
+/* What waits in the spool: marks, each a file, and tapes. */
+struct waiting {
+        struct spool_list marks;
+        struct tapes tapes;
+        bool last; /* nobody writes to tapes any more */
+};
+
+static int commit_with(struct session *s, struct waiting *waiting, struct err *err)
 {
         struct reach reach = {0};
         int r = db_exec(&s->db, "BEGIN IMMEDIATE", err);
@@ -136,7 +144,9 @@ static int commit_with(struct session *s, struct spool_list *waiting, struct err
         if (r == 0)
                 r = write_blocks(s, reach);
         if (r == 0)
-                r = db_take_marks(&s->db, s->spool, waiting);
+                r = db_take_marks(&s->db, s->spool, &waiting->marks);
+        if (r == 0)
+                r = tapes_take(&s->db, s->spool, waiting->last, &waiting->tapes);
         if (r < 0)
                 r = db_error(&s->db, r, err);
         if (r == 0)
@@ -148,18 +158,40 @@ static int commit_with(struct session *s, struct spool_list *waiting, struct err
         return r;
 }
 
-int session_commit(struct session *s, struct err *err)
+static int commit_waiting(struct session *s, bool last, bool *ret_more, struct err *err)
 {
-        struct spool_list waiting = {0};
+        struct waiting waiting = {.last = last};
         pthread_mutex_lock(&s->writing);
         if (s->spool >= 0)
-                spool_list(s->spool, &waiting);
+                spool_list(s->spool, &waiting.marks);
         int r = commit_with(s, &waiting, err);
-        /* Each mark's file name is unique in the file, so dying here loses and doubles nothing. */
-        if (r == 0)
-                spool_clean(s->spool, &waiting);
-        free(waiting.names);
+        /* Each mark's file name is unique in the file, and the file says how much of a tape it has:
+         * dying here loses and doubles nothing. */
+        if (r == 0) {
+                spool_clean(s->spool, &waiting.marks);
+                tapes_clean(s->spool, &waiting.tapes);
+        }
+        *ret_more = waiting.tapes.more;
+        free(waiting.marks.names);
+        tapes_finish(&waiting.tapes);
         pthread_mutex_unlock(&s->writing);
+        return r;
+}
+
+int session_commit(struct session *s, struct err *err)
+{
+        bool more;
+        return commit_waiting(s, false, &more, err);
+}
+
+/* All that is in tapes, whose programs are told that the recording is over. */
+static int commit_last(struct session *s, struct err *err)
+{
+        bool more = true;
+        int r = 0;
+        tapes_end(s->spool);
+        while (r == 0 && more)
+                r = commit_waiting(s, true, &more, err);
         return r;
 }
 
@@ -172,7 +204,7 @@ int session_commit(struct session *s, struct err *err)
 static int remove_spool(struct session *s, struct err *err)
 {
         for (int i = 0; i < CLOSE_TRIES; i++) {
-                int r = session_commit(s, err);
+                int r = commit_last(s, err);
                 if (r < 0 || s->spool < 0 || spool_remove(s->path, s->spool))
                         return r;
                 struct timespec wait = {.tv_nsec = CLOSE_WAIT_NS};

@@ -21,7 +21,7 @@ def test_programs_and_answers(gpu, tmp_path, monkeypatch):
     for code in others:
         exec(code, names)
     questions = re.findall(r"^\| `(monitor\.[^`]+)` \|", TEXT, re.M)
-    assert len(questions) == 11
+    assert len(questions) == 12
     for code in questions:
         for who in ("monitor", "session"):
             assert eval(code.replace("monitor", who, 1), names) is not None, code

@@ -1,5 +1,6 @@
 #include "base/attr.h"
 #include "compute/diff/diff.h"
+#include "model/step.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,7 @@ static void conclude(struct diff *d)
         }
         if (d->main == SIZE_MAX) {
                 snprintf(d->why, sizeof(d->why),
-                         "one run a side tells no noise: give repeats, or mark steps");
+                         "one run a side tells no noise: give repeats, or " STEPS_HOW);
                 return;
         }
         const struct diff_row *row = &d->rows[d->main];

@@ -1,6 +1,7 @@
 /* Each figure of the two sides, its change, and how sure that is. */
 #include "compute/diff/measure.h"
 #include "base/attr.h"
+#include "model/step.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -82,7 +83,7 @@ static void decide(const struct measurer *m, struct diff_row *row)
         } else if (!value_there(row->base) || !value_there(row->now)) {
                 measure_say(row, why_missing(m, row));
         } else if (!row->has_interval) {
-                measure_say(row, "one run a side tells no noise: give repeats, or mark steps");
+                measure_say(row, "one run a side tells no noise: give repeats, or " STEPS_HOW);
         } else if (m->is_short && row->method != DIFF_BY_REPEATS) {
                 measure_say(row, "the run is too short");
         } else if ((row->low > 0 || row->high < 0) && fabs(row->change) >= DIFF_LEAST) {
@@ -92,8 +93,8 @@ static void decide(const struct measurer *m, struct diff_row *row)
         } else {
                 row->is_wide = true;
                 measure_say(row, row->method == DIFF_BY_ASSUMPTION
-                                     ? "what comes once a run cannot show so little: mark steps, "
-                                       "or give repeats"
+                                     ? "what comes once a run cannot show so little: " STEPS_HOW
+                                       ", or give repeats"
                                      : "the noise is larger than the difference");
         }
 }
@@ -358,8 +359,8 @@ static void measure_work_time(struct measurer *m)
         if (!m->d->identical && both && !same_work(m) && !same_command(m)) {
                 row->has_interval = false;
                 row->method = DIFF_BY_NOTHING;
-                measure_say(row,
-                            "the GPUs did different amounts of work: mark steps, or give repeats");
+                measure_say(row, "the GPUs did different amounts of work: " STEPS_HOW
+                                 ", or give repeats");
         }
         if (!m->d->identical && both && has_steps(&m->base->runs[0]) && has_steps(&m->now->runs[0]))
                 measure_say(row, "the sides have steps of different names");

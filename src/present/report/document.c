@@ -129,12 +129,31 @@ static void add_keys(const struct summary *s, struct document *d)
         strbuf_finish(&text);
 }
 
+static void add_steps(const struct report *r, struct document *d)
+{
+        struct strbuf text = {0};
+        for (size_t i = 0; r->steps && i < MIN(r->steps->n, (size_t)1); i++) {
+                const struct step_series *s = &r->steps->list[i];
+                if (s->n == 0)
+                        continue;
+                report_steps_line(s, &text);
+                document_note(d, DOC_PEOPLE, strbuf_str(&text));
+                for (size_t k = 0; k < s->n_told; k++) {
+                        strbuf_clear(&text);
+                        report_slow_step(s, &s->slow[k], r->summary->first_ns, &text);
+                        document_note(d, DOC_PEOPLE, strbuf_str(&text));
+                }
+        }
+        strbuf_finish(&text);
+}
+
 static void write_document(const struct report *r, const char *format, struct strbuf *out)
 {
         struct document d = {.what = "a report"};
         document_set_title(&d, r->facts->command[0] ? r->facts->command : r->facts->input);
         add_findings(r->summary, &d);
         add_keys(r->summary, &d);
+        add_steps(r, &d);
         add_phases(r->summary, &d);
         doc_writer_find(format)->write(&d, &(struct doc_view){0}, out);
         out->failed |= d.failed;

@@ -240,6 +240,33 @@ static void put_stretches(struct strbuf *out, const struct stretch_list *list)
         strbuf_puts(out, "</details>\n");
 }
 
+static void put_steps(struct strbuf *out, const struct report *r)
+{
+        struct strbuf text = {0};
+        if (!r->steps || r->steps->n == 0 || r->steps->list[0].n == 0)
+                return;
+        strbuf_puts(out, "<h2>Steps</h2>\n");
+        for (size_t i = 0; i < r->steps->n; i++) {
+                const struct step_series *s = &r->steps->list[i];
+                strbuf_clear(&text);
+                report_steps_line(s, &text);
+                strbuf_puts(out, "<p><b>");
+                quote_markup(out, s->name);
+                strbuf_puts(out, "</b>: ");
+                quote_markup(out, strbuf_str(&text));
+                strbuf_puts(out, s->n_told > 0 ? "</p><ul>\n" : "</p>\n");
+                for (size_t k = 0; k < s->n_told; k++) {
+                        strbuf_clear(&text);
+                        report_slow_step(s, &s->slow[k], r->summary->first_ns, &text);
+                        strbuf_puts(out, "<li>");
+                        quote_markup(out, strbuf_str(&text));
+                        strbuf_puts(out, "</li>\n");
+                }
+                strbuf_puts(out, s->n_told > 0 ? "</ul>\n" : "");
+        }
+        strbuf_finish(&text);
+}
+
 /* ---- the top of the page ---- */
 
 /* As many as the text tells; the text below has all. */
@@ -398,6 +425,7 @@ void report_html(const struct report *r, struct strbuf *out)
         if (s->scopes[0].n > 0)
                 put_gpu_table(out, s);
         put_phase_table(out, s);
+        put_steps(out, r);
         put_stretches(out, &s->limits);
         put_events(out, r->traces, r->view);
         put_text(out, r);

@@ -210,7 +210,9 @@ void job_put_nobody(const struct job *j, struct strbuf *out)
         if (j->n_steps > 0)
                 strbuf_putf(out, ", by %zu steps '%s' and counters", j->n_steps, j->step);
         else
-                strbuf_puts(out, ", by counters; there are no marks of steps");
+                strbuf_puts(
+                    out,
+                    ", by counters; no steps were marked (assay.step_end() or assay mark step)");
 }
 
 bool job_is_straggler(const struct job *j, size_t rank)

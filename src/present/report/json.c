@@ -1,6 +1,7 @@
 #include "present/stream/json.h"
 #include "base/clock.h"
 #include "model/xid.h"
+#include "present/report/parts.h"
 #include "present/report/report.h"
 
 #include <math.h>
@@ -215,6 +216,7 @@ void report_json(const struct report *r, struct strbuf *out)
                 put_scope(&j, NULL, s, &s->scopes[i]);
         jsonw_end(&j);
         put_user_metrics(&j, r->facts);
+        report_json_steps(r, &j);
         jsonw_end(&j);
         strbuf_putc(out, '\n');
 }

@@ -28,4 +28,12 @@ void report_events(const struct summary *s, const struct report_view *v, struct 
 void report_stretches(const struct summary *s, const struct report_view *v, struct strbuf *out);
 /* All numbers of one GPU. */
 void report_gpu(const struct gpu_summary *g, const struct report_view *v, struct strbuf *out);
+/* How long steps took, and the slow ones. Nothing where none were marked. */
+void report_steps(const struct report *r, struct strbuf *out);
+/* The same as a sentence: "1240 steps, 0.81 s on average, …". No newline. */
+void report_steps_line(const struct step_series *s, struct strbuf *out);
+/* What a slow step took and had otherwise. No newline. */
+void report_slow_step(const struct step_series *s, const struct slow_step *slow, int64_t first_ns,
+                      struct strbuf *out);
+void report_json_steps(const struct report *r, struct jsonw *j);
 void report_user_metrics(const struct run_facts *f, struct strbuf *out);

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "model/flame.h"
+#include "model/step.h"
 #include "model/summary.h"
 #include "model/trace.h"
 
@@ -31,7 +32,8 @@ struct report {
         const struct traces *traces; /* of a page, as the next */
         const struct flame *flame;
         const struct report_view *view;
-        const char *version; /* the program's */
+        const struct run_steps *steps; /* NULL: they were not looked for */
+        const char *version;           /* the program's */
 };
 
 struct report_format {
