@@ -3,10 +3,12 @@
 #include "app/rank.h"
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/num.h"
 #include "formats/look/look.h"
 #include "present/stream/json.h"
 #include "read/nodes/ask.h"
 #include "read/stacks/glance.h"
+#include "read/stacks/watch.h"
 #include "session/session.h"
 
 #include <errno.h>
@@ -15,6 +17,8 @@
 #include <unistd.h>
 
 /* ---- GPUs ---- */
+
+#define LINK_WORKS 1e6 /* bytes a second: less is what keeping a connection takes */
 
 static const struct row *find_row(const struct frame *frame, const char *label)
 {
@@ -25,30 +29,79 @@ static const struct row *find_row(const struct frame *frame, const char *label)
         return NULL;
 }
 
-static size_t gpu_for(struct stack_look *l, const struct frame *frame, const char *label)
+/* Whether anything of use moves: memory, tensor cores, or bytes on its links. A collective that
+ * waits spins without any of these. */
+static struct value data_of(const struct value *m)
 {
-        size_t at = stack_look_find_gpu(l, 0, label);
+        static const enum metric shares[] = {METRIC_DRAM_ACTIVE, METRIC_TENSOR_ACTIVE,
+                                             METRIC_MEM_COPY_UTIL};
+        static const enum metric links[] = {METRIC_PCIE_RX, METRIC_PCIE_TX, METRIC_NVLINK_RX,
+                                            METRIC_NVLINK_TX};
+        struct value ret = value_missing(STATE_NONE);
+        for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
+                if (value_there(m[shares[i]]))
+                        ret = value_ok(MAX(value_or(ret, 0), m[shares[i]].v));
+        }
+        for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+                if (value_there(m[links[i]]) && m[links[i]].v >= LINK_WORKS)
+                        ret = value_ok(1);
+        }
+        return ret;
+}
+
+static void fill_gpu(struct look_gpu *g, const struct row *row)
+{
+        const struct value *m = row->sample.m;
+        g->data = data_of(m);
+        g->power = m[METRIC_POWER];
+        g->temp = m[METRIC_GPU_TEMP];
+        g->clock = m[METRIC_SM_CLOCK];
+        g->lost = m[METRIC_LOST];
+        if (row->health.grave_xid > 0)
+                g->xid = value_ok(row->health.grave_xid);
+        for (enum health_reason i = 0; i < HEALTH_REASON_COUNT; i++) {
+                char words[HEALTH_WORDS_MAX];
+                if (row->health.findings & 1u << i) {
+                        snprintf(g->problem, sizeof(g->problem), "%s",
+                                 health_reason_words(&row->health, i, words, sizeof(words)));
+                        return;
+                }
+        }
+}
+
+static size_t gpu_for(struct stack_look *l, uint32_t host, const struct frame *frame,
+                      const char *label)
+{
+        size_t at = stack_look_find_gpu(l, host, label);
         const struct row *row = find_row(frame, label);
         if (at != SIZE_MAX || label[0] == '\0')
                 return at;
-        struct look_gpu *g = stack_look_add_gpu(l, 0, label);
+        struct look_gpu *g = stack_look_add_gpu(l, host, label);
         if (g && row) {
                 g->busy = row->sample.m[METRIC_GPU_UTIL];
                 g->sm = row->sample.m[METRIC_SM_ACTIVE];
                 g->class_name = workload_status(row->verdict.workload);
                 g->limiter = limiter_name((enum limiter)row->limit.limiter);
+                fill_gpu(g, row);
         }
         return g ? l->n_gpus - 1 : SIZE_MAX;
 }
 
-/* Which GPUs each process of the look holds. */
-static void add_gpus(struct stack_look *l, const struct frame *frame)
+void look_add_all_gpus(struct stack_look *l, uint32_t host, const struct frame *frame)
+{
+        for (size_t i = 0; i < frame->n; i++)
+                gpu_for(l, host, frame, frame->rows[i].sample.who->label);
+        look_add_gpus(l, host, frame);
+}
+
+void look_add_gpus(struct stack_look *l, uint32_t host, const struct frame *frame)
 {
         for (size_t i = 0; i < frame->processes.n; i++) {
                 const struct process *p = &frame->processes.list[i];
                 for (size_t k = 0; k < l->n_processes && !p->child; k++) {
-                        if (l->processes[k].is.pid == p->pid)
-                                stack_look_hold_gpu(&l->processes[k], gpu_for(l, frame, p->gpu));
+                        if (l->processes[k].host == host && l->processes[k].is.pid == p->pid)
+                                stack_look_hold_gpu(&l->processes[k],
+                                                    gpu_for(l, host, frame, p->gpu));
                 }
         }
 }
@@ -70,15 +123,50 @@ static const char *ask_process(void *arg, const char *name)
         return glance_environment(e->pid, name, to, VARIABLE_MAX) ? to : NULL;
 }
 
-static void add_ranks(struct stack_look *l)
+/* How many ranks of its job this machine has, where its launcher says so. */
+static struct value local_ranks(struct environment *e)
+{
+        static const char *const names[] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                            "MV2_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"};
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+                const char *text = ask_process(e, names[i]);
+                uint64_t n;
+                if (text && num_parse_u64(text, strlen(text), &n) && n > 0 && n <= INT32_MAX)
+                        return value_ok((double)n);
+        }
+        return value_missing(STATE_NONE);
+}
+
+static const struct look_process *find_parent(const struct stack_look *l,
+                                              const struct look_process *p)
 {
         for (size_t i = 0; i < l->n_processes; i++) {
-                struct environment e = {.pid = l->processes[i].is.pid};
-                struct rank_facts facts = {.rank = value_missing(STATE_NONE)};
-                if (l->processes[i].leads)
-                        facts = rank_facts_of(ask_process, &e);
-                if (rank_is_one_of_many(&facts))
-                        l->processes[i].rank = facts.rank;
+                if (l->processes[i].host == p->host && l->processes[i].is.pid == p->is.ppid)
+                        return &l->processes[i];
+        }
+        return NULL;
+}
+
+/* What a rank started has its variables too: only the first of them is the rank. Parents stand
+ * before what they started. */
+static void add_rank(const struct stack_look *l, struct look_process *p)
+{
+        struct environment e = {.pid = p->is.pid};
+        const struct look_process *parent = find_parent(l, p);
+        struct rank_facts facts = rank_facts_of(ask_process, &e);
+        if (!rank_is_one_of_many(&facts) ||
+            (parent && value_there(parent->rank) && parent->rank.v == facts.rank.v))
+                return;
+        p->rank = facts.rank;
+        p->world = facts.world;
+        p->local = local_ranks(&e);
+}
+
+static void add_ranks(struct stack_look *l, bool everywhere)
+{
+        for (size_t i = 0; i < l->n_processes; i++) {
+                if (l->processes[i].leads || everywhere)
+                        add_rank(l, &l->processes[i]);
         }
 }
 
@@ -126,7 +214,7 @@ static int check_found(const struct stack_look *l, int32_t pid, struct err *err)
         return 0;
 }
 
-static int look_at(struct stack_look *l, int32_t pid, const struct frame *frame,
+static int look_at(struct stack_look *l, int32_t pid, const struct frame *frame, int64_t watch_ns,
                    enum look_whose *ret_whose)
 {
         int32_t roots[GLANCE_PROCESSES_MAX], pids[GLANCE_PROCESSES_MAX];
@@ -137,7 +225,58 @@ static int look_at(struct stack_look *l, int32_t pid, const struct frame *frame,
         *ret_whose = pid > 0 ? LOOK_OF_PID : n > 0 ? LOOK_OF_HOLDERS : LOOK_OF_USER;
         n = n > 0 ? glance_list_tree(roots, n, pids, ARRAY_LEN(pids))
                   : glance_list_own(pids, ARRAY_LEN(pids));
-        return glance_take(l, pids, n, *ret_whose == LOOK_OF_USER);
+        bool only_python = *ret_whose == LOOK_OF_USER;
+        return watch_ns > 0 ? glance_watch(l, pids, n, only_python, watch_ns)
+                            : glance_take(l, pids, n, only_python);
+}
+
+/* Who holds which GPU, kept while the frame goes on: a GPU that is lost names nobody any more. */
+struct holding {
+        int32_t pid;
+        char gpu[ENTITY_LABEL_MAX];
+};
+
+static size_t copy_holdings(const struct frame *frame, struct holding *list, size_t max)
+{
+        size_t n = 0;
+        for (size_t i = 0; frame && i < frame->processes.n && n < max; i++) {
+                const struct process *p = &frame->processes.list[i];
+                if (p->child)
+                        continue;
+                list[n].pid = p->pid;
+                snprintf(list[n++].gpu, sizeof(list[n].gpu), "%s", p->gpu);
+        }
+        return n;
+}
+
+static void hold_as_before(struct stack_look *l, const struct holding *list, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                for (size_t k = 0; k < l->n_processes; k++) {
+                        if (l->processes[k].is.pid == list[i].pid)
+                                stack_look_hold_gpu(&l->processes[k],
+                                                    stack_look_find_gpu(l, 0, list[i].gpu));
+                }
+        }
+}
+
+/* Looks for so long, and at the GPUs again after it: they say what they did meanwhile. */
+static int watch_now(struct stack_look *l, int32_t pid, struct pipeline *p,
+                     const struct frame *frame, int64_t watch_ns, enum look_whose *ret_whose)
+{
+        static const size_t most = 1024;
+        struct holding *before = calloc(most, sizeof(*before));
+        struct err err = {0};
+        int r = before ? 0 : -ENOMEM;
+        size_t n = before ? copy_holdings(frame, before, most) : 0;
+        if (r == 0)
+                r = look_at(l, pid, frame, watch_ns, ret_whose);
+        if (r == 0 && frame && pipeline_next(p, &frame, &err) > 0) {
+                look_add_all_gpus(l, 0, frame);
+                hold_as_before(l, before, n);
+        }
+        free(before);
+        return r;
 }
 
 int look_now(const struct config *config, int32_t pid, struct stack_look *ret,
@@ -151,13 +290,15 @@ int look_now(const struct config *config, int32_t pid, struct stack_look *ret,
                 return err_set(err, r, "out of memory");
         const struct frame *frame = see_gpus(config, &p, notices, err, &r);
         ret->wall_ns = clock_wall_ns();
-        if (r == 0 && look_at(ret, pid, frame, ret_whose) < 0)
+        int64_t watch_ns = clock_from_seconds(config_number(config, OPT_WATCH));
+        if (r == 0 && (watch_ns > 0 ? watch_now(ret, pid, p, frame, watch_ns, ret_whose)
+                                    : look_at(ret, pid, frame, 0, ret_whose)) < 0)
                 r = err_set(err, -ENOMEM, "out of memory");
         if (r == 0) {
-                if (frame)
-                        add_gpus(ret, frame);
+                if (frame && watch_ns == 0)
+                        look_add_gpus(ret, 0, frame);
                 stack_look_settle(ret);
-                add_ranks(ret);
+                add_ranks(ret, watch_ns > 0);
                 r = check_found(ret, pid, err);
         }
         pipeline_close(p);
@@ -205,7 +346,9 @@ static int take_host_look(void *arg, const struct node_answer *a)
 int look_nodes(const struct config *config, struct stack_look *ret, struct err *err)
 {
         struct source_config nodes;
-        const char *words[8] = {"stacks", "--format", "json"};
+        const char *words[10] = {"stacks", "--format", "json"};
+        char watch[32];
+        double watch_s = config_number(config, OPT_WATCH);
         size_t n = 3;
         int r = stack_look_init(ret);
         if (r < 0)
@@ -219,8 +362,14 @@ int look_nodes(const struct config *config, struct stack_look *ret, struct err *
         }
         if (nodes.show_all)
                 words[n++] = "--show-all";
+        if (watch_s > 0) {
+                snprintf(watch, sizeof(watch), "%g", watch_s);
+                words[n++] = "--watch";
+                words[n++] = watch;
+        }
         ret->wall_ns = clock_wall_ns();
-        r = nodes_ask(&nodes, words, n, NODE_PATIENCE_NS, take_host_look, ret, err);
+        r = nodes_ask(&nodes, words, n, NODE_PATIENCE_NS + clock_from_seconds(watch_s),
+                      take_host_look, ret, err);
         if (r == -ENOMEM)
                 return err_set(err, r, "out of memory");
         stack_look_settle(ret);
@@ -231,226 +380,13 @@ int look_nodes(const struct config *config, struct stack_look *ret, struct err *
         return r;
 }
 
-/* ---- of a recording ---- */
-
-/* The second that was asked for, copied: its rows are valid until the next one. */
-struct chosen {
-        int64_t mono_ns;
-        struct stack_count *counts;
-        size_t n, cap;
-        bool found;
-};
-
-static int copy_window(struct chosen *c, const struct stack_window *w)
-{
-        if (!LIST_RESERVE(c->counts, w->n, c->cap))
-                return -ENOMEM;
-        memcpy(c->counts, w->counts, w->n * sizeof(*c->counts));
-        c->n = w->n;
-        c->mono_ns = w->mono_ns;
-        c->found = true;
-        return 0;
-}
-
-static int choose_window(struct session_reader *r, double at_s, struct chosen *c, struct err *err)
-{
-        struct stack_window w;
-        int64_t start = session_start_ns(r), at = at_s < 0 ? INT64_MAX : clock_from_seconds(at_s);
-        int got;
-        while ((got = session_next_stacks(r, &w, err)) > 0) {
-                if (w.n == 0)
-                        continue;
-                if (c->found && w.mono_ns - start > at)
-                        break;
-                if (copy_window(c, &w) < 0)
-                        return err_set(err, -ENOMEM, "out of memory");
-        }
-        if (got >= 0 && c->found && at_s >= 0 && got == 0 &&
-            at - (c->mono_ns - start) >= 2 * STACK_WINDOW_NS) {
-                err_set(err, ERR_USAGE, "--at %g is beyond the end of the recording's stacks",
-                        at_s);
-                return err_hint(err, "they end after %.1f s",
-                                clock_to_seconds(c->mono_ns - start + STACK_WINDOW_NS));
-        }
-        return MIN(got, 0);
-}
-
-/* For each thread the row, from 1, of what it was in for most of the second; 0: it was not seen. */
-static int find_longest(const struct chosen *c, size_t n_threads, uint32_t **ret)
-{
-        uint32_t *best = calloc(n_threads + 1, sizeof(*best));
-        for (size_t i = 0; best && i < c->n; i++) {
-                uint32_t *b = &best[c->counts[i].thread];
-                if (*b == 0 || c->counts[i].seconds > c->counts[*b - 1].seconds)
-                        *b = (uint32_t)(i + 1);
-        }
-        *ret = best;
-        return best ? 0 : -ENOMEM;
-}
-
-/* The texts and stacks of a session's table, in the look's own. */
-static uint32_t copy_text(struct stack_look *l, const struct stack_log *log, uint32_t text)
-{
-        const char *s = stack_text(log->table, text);
-        return stack_intern_text(l->table, s, strlen(s));
-}
-
-static uint32_t copy_stack(struct stack_look *l, const struct stack_log *log, uint32_t stack)
-{
-        uint32_t frames[STACK_PATH_MAX], ret = STACK_EMPTY;
-        for (size_t n = stack_path(log->table, stack, frames); n-- > 0;) {
-                struct stack_frame f = *stack_frame(log->table, frames[n]);
-                f.file = copy_text(l, log, f.file);
-                f.function = copy_text(l, log, f.function);
-                ret = stack_intern_call(l->table, ret, stack_intern_frame(l->table, &f));
-        }
-        return ret;
-}
-
-static int add_recorded(struct stack_look *l, const struct stack_log *log, uint32_t thread,
-                        const struct stack_count *c)
-{
-        struct look_thread *t = stack_look_add_thread(l);
-        const struct stack_thread *is = &log->threads[thread];
-        if (!t)
-                return -ENOMEM;
-        t->tid = is->tid;
-        t->is_main = is->is_main;
-        t->name = copy_text(l, log, is->name);
-        t->stack = copy_stack(l, log, c->stack);
-        t->call = copy_text(l, log, c->call);
-        t->state = c->state;
-        t->holds_gil = c->holds_gil;
-        return 0;
-}
-
-static int fill_process(struct stack_look *l, const struct stack_log *log, const struct chosen *c,
-                        const uint32_t *best, size_t process)
-{
-        bool added = false;
-        for (uint32_t t = 0; t < log->n_threads; t++) {
-                if (log->threads[t].process != process || best[t] == 0)
-                        continue;
-                if (!added && !stack_look_add_process(l, 0, &log->processes[process]))
-                        return -ENOMEM;
-                added = true;
-                int r = add_recorded(l, log, t, &c->counts[best[t] - 1]);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
-static int fill_recorded(struct stack_look *l, const struct stack_log *log, const struct chosen *c)
-{
-        uint32_t *best;
-        int r = find_longest(c, log->n_threads, &best);
-        for (size_t p = 0; r == 0 && p < log->n_processes; p++)
-                r = fill_process(l, log, c, best, p);
-        free(best);
-        return r;
-}
-
-/* The GPUs of the first tick of that second or after it. */
-static int add_recorded_gpus(struct session_reader *r, struct stack_look *l, int64_t mono_ns,
-                             struct err *err)
-{
-        const struct frame *frame;
-        int got;
-        while ((got = session_next(r, &frame, err)) > 0) {
-                if (frame->mono_ns < mono_ns || frame->processes.n == 0)
-                        continue;
-                add_gpus(l, frame);
-                break;
-        }
-        return MIN(got, 0);
-}
-
-static int tell_no_stacks(const char *path, struct err *err)
-{
-        err_set(err, ERR_NO_SOURCE, "'%s' has no stacks", path);
-        return err_hint(err, "'assay run' and 'assay record' keep them, unless --stacks off or "
-                             "--redact is given");
-}
-
-int stacks_open(const char *path, struct session_reader **ret, const struct stack_log **ret_log,
-                struct err *err)
-{
-        struct session_reader *r = NULL;
-        const struct stack_log *log = NULL;
-        if (access(path, F_OK) < 0 && errno == ENOENT)
-                return err_set(err, ERR_NO_SOURCE, "no such file: '%s'", path);
-        if (!session_is_one(path))
-                return tell_no_stacks(path, err);
-        int code = session_open(path, &r, err);
-        if (code == 0)
-                code = session_stacks(r, &log, err);
-        if (code == 0 && !log)
-                code = tell_no_stacks(path, err);
-        if (code < 0) {
-                session_reader_close(r);
-                return code;
-        }
-        *ret = r;
-        *ret_log = log;
-        return 0;
-}
-
-static int look_into(struct session_reader *r, const struct stack_log *log, const char *path,
-                     double at_s, struct stack_look *ret, struct err *err)
-{
-        struct chosen c = {0};
-        int code = choose_window(r, at_s, &c, err);
-        if (code == 0 && !c.found)
-                code = tell_no_stacks(path, err);
-        if (code == 0 && fill_recorded(ret, log, &c) < 0)
-                code = err_set(err, -ENOMEM, "out of memory");
-        if (code == 0)
-                code = add_recorded_gpus(r, ret, c.mono_ns, err);
-        if (code == 0) {
-                ret->wall_ns = c.mono_ns;
-                ret->is_recorded = true;
-                stack_look_settle(ret);
-        }
-        free(c.counts);
-        return code;
-}
-
-int look_recorded(const char *path, double at_s, struct stack_look *ret, struct err *err)
-{
-        struct session_reader *r = NULL;
-        const struct stack_log *log = NULL;
-        int code = stack_look_init(ret);
-        if (code == 0 && !stack_look_add_host(ret, ""))
-                code = -ENOMEM;
-        if (code < 0)
-                return err_set(err, code, "out of memory");
-        code = stacks_open(path, &r, &log, err);
-        if (code == 0)
-                code = look_into(r, log, path, at_s, ret, err);
-        session_reader_close(r);
-        return code;
-}
-
 /* ---- beside a frame ---- */
 
 int look_beside_frame(const struct frame *frame, const char *path, struct stack_look *ret)
 {
         int32_t pids[GLANCE_PROCESSES_MAX];
-        struct err err = {0};
-        if (path) {
-                struct session_reader *r = NULL;
-                const struct stack_log *log = NULL;
-                int code = stack_look_init(ret);
-                if (code == 0 && !stack_look_add_host(ret, ""))
-                        code = -ENOMEM;
-                if (code == 0 && stacks_open(path, &r, &log, &err) == 0) {
-                        double at_s = clock_to_seconds(frame->wall_ns - session_start_ns(r));
-                        look_into(r, log, path, MAX(at_s, 0), ret, &err);
-                }
-                session_reader_close(r);
-                return code;
-        }
+        if (path)
+                return look_recorded_beside(frame, path, ret);
         int code = stack_look_init(ret);
         if (code == 0 && !stack_look_add_host(ret, ""))
                 code = -ENOMEM;
@@ -458,7 +394,7 @@ int look_beside_frame(const struct frame *frame, const char *path, struct stack_
         if (code == 0)
                 code = glance_take(ret, pids, n, false);
         if (code == 0) {
-                add_gpus(ret, frame);
+                look_add_gpus(ret, 0, frame);
                 stack_look_settle(ret);
         }
         return code;

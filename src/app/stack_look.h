@@ -28,11 +28,25 @@ int look_nodes(const struct config *config, struct stack_look *ret, struct err *
 /* The second of a session that begins so long after its start; its last one below 0. */
 int look_recorded(const char *path, double at_s, struct stack_look *ret, struct err *err);
 /*
+ * The last seconds of a session, or of each in a folder, as if they had been watched: span_s long,
+ * up to a time after the start, the end below 0. Each file of a folder is a host of the look; of
+ * one that ends long before the others that is why it gives nothing.
+ */
+int look_recorded_span(const char *path, double at_s, double span_s, struct stack_look *ret,
+                       struct err *err);
+/*
  * What the processes that hold the GPUs of a frame are in: of this machine, now, or of the session
  * at path in the second of the frame. Empty where that cannot be known. 0 or -ENOMEM; finish it
  * either way.
  */
 int look_beside_frame(const struct frame *frame, const char *path, struct stack_look *ret);
+/* That of the session alone. */
+int look_recorded_beside(const struct frame *frame, const char *path, struct stack_look *ret);
+/* The GPUs of a frame that the processes of a host of the look hold; and also those that none
+ * holds.
+ */
+void look_add_gpus(struct stack_look *l, uint32_t host, const struct frame *frame);
+void look_add_all_gpus(struct stack_look *l, uint32_t host, const struct frame *frame);
 /* Opens a session that has stacks; they stay until the reader is closed. 0 or a negative code. */
 int stacks_open(const char *path, struct session_reader **ret, const struct stack_log **ret_log,
                 struct err *err);

@@ -3,14 +3,12 @@
 #include "app/summarise.h"
 #include "cmd/command.h"
 #include "cmd/progress.h"
+#include "cmd/terminal.h"
 #include "session/session.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
-
-#define COLUMNS_MOST 1000
 
 /* Reading changes nothing; this is asked for. */
 static int recover(const char *path, struct err *err)
@@ -20,19 +18,6 @@ static int recover(const char *path, struct err *err)
         if (r == 0)
                 notice("%zu marks taken into '%s'", n, path);
         return r;
-}
-
-/* A terminal's columns, or 0. */
-static size_t terminal_columns(void)
-{
-        struct winsize size;
-        const char *said = getenv("COLUMNS");
-        long columns = said ? strtol(said, NULL, 10) : 0;
-        if (columns > 0)
-                return (size_t)MIN(columns, COLUMNS_MOST);
-        if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-                return size.ws_col;
-        return 0;
 }
 
 /* The text is a choice of what JSON and the page tell: who asks these for all has it. */

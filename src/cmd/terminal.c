@@ -3,8 +3,13 @@
 #include "cmd/command.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
+
+#define COLUMNS_MOST 1000
 
 bool terminal_has_utf8(void)
 {
@@ -42,4 +47,16 @@ int terminal_open_screen(const struct config *config, int tty, struct screen **r
             .mouse = true,
         };
         return screen_open(&sc, ret, err);
+}
+
+size_t terminal_columns(void)
+{
+        struct winsize size;
+        const char *said = getenv("COLUMNS");
+        long columns = said ? strtol(said, NULL, 10) : 0;
+        if (columns > 0)
+                return (size_t)MIN(columns, COLUMNS_MOST);
+        if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+                return size.ws_col;
+        return 0;
 }

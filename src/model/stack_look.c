@@ -38,8 +38,16 @@ struct look_gpu *stack_look_add_gpu(struct stack_look *l, uint32_t host, const c
         if (l->n_gpus == LOOK_PROCESSES_MAX || !LIST_ROOM(l->gpus, l->n_gpus, l->cap_gpus))
                 return NULL;
         struct look_gpu *g = &l->gpus[l->n_gpus++];
-        *g = (struct look_gpu){
-            .host = host, .busy = value_missing(STATE_NONE), .sm = value_missing(STATE_NONE)};
+        struct value none = value_missing(STATE_NONE);
+        *g = (struct look_gpu){.host = host,
+                               .busy = none,
+                               .sm = none,
+                               .data = none,
+                               .power = none,
+                               .temp = none,
+                               .clock = none,
+                               .lost = none,
+                               .xid = none};
         snprintf(g->label, sizeof(g->label), "%s", label);
         return g;
 }
@@ -54,7 +62,12 @@ struct look_process *stack_look_add_process(struct stack_look *l, uint32_t host,
         *p = (struct look_process){.is = *is,
                                    .host = host,
                                    .rank = value_missing(STATE_NONE),
+                                   .world = value_missing(STATE_NONE),
+                                   .local = value_missing(STATE_NONE),
+                                   .watched_s = value_missing(STATE_NONE),
                                    .first_thread = l->n_threads};
+        for (size_t i = 0; i < LOOK_FIGURE_COUNT; i++)
+                p->figures[i] = value_missing(STATE_NONE);
         return p;
 }
 
@@ -65,7 +78,11 @@ struct look_thread *stack_look_add_thread(struct stack_look *l)
                 return NULL;
         l->processes[l->n_processes - 1].n_threads++;
         struct look_thread *t = &l->threads[l->n_threads++];
-        *t = (struct look_thread){.process = (uint32_t)(l->n_processes - 1)};
+        *t = (struct look_thread){.process = (uint32_t)(l->n_processes - 1),
+                                  .busy = value_missing(STATE_NONE),
+                                  .ready = value_missing(STATE_NONE),
+                                  .wakes = value_missing(STATE_NONE),
+                                  .idle_s = value_missing(STATE_NONE)};
         return t;
 }
 
@@ -128,6 +145,23 @@ const struct look_thread *stack_look_main(const struct stack_look *l, const stru
                         return &l->threads[p->first_thread + i];
         }
         return NULL;
+}
+
+const char *look_figure_name(enum look_figure figure)
+{
+        static const char *const names[] = {
+#define LOOK_FIGURE(id, name) name,
+            LOOK_FIGURES(LOOK_FIGURE)
+#undef LOOK_FIGURE
+        };
+        return figure < LOOK_FIGURE_COUNT ? names[figure] : "";
+}
+
+const char *look_halt_name(enum look_halt halt)
+{
+        static const char *const names[LOOK_HALT_COUNT] = {"unknown", "goes_on", "stopped",
+                                                           "traced"};
+        return names[halt < LOOK_HALT_COUNT ? halt : LOOK_HALT_UNKNOWN];
 }
 
 bool stack_look_is_read(const struct look_process *p)

@@ -20,18 +20,65 @@ struct look_host {
         char hint[NODE_WORDS_MAX];
 };
 
+#define LOOK_PROBLEM_MAX 128
+#define LOOK_SEEN_MAX 8
+
 struct look_gpu {
         uint32_t host;
         char label[ENTITY_LABEL_MAX];
-        struct value busy, sm;  /* ratios: kernels ran, SMs had work */
-        const char *class_name; /* as in JSON; NULL when unknown */
-        const char *limiter;    /* likewise */
+        struct value busy, sm;          /* ratios: kernels ran, SMs had work */
+        struct value data;              /* ratio: memory or tensor cores worked; links count as 1 */
+        struct value power;             /* watts */
+        struct value temp;              /* degrees Celsius */
+        struct value clock;             /* hertz, of the SMs */
+        struct value lost;              /* 1: it does not answer */
+        struct value xid;               /* the newest fatal XID */
+        char problem[LOOK_PROBLEM_MAX]; /* the worst problem in words; "" for none */
+        const char *class_name;         /* as in JSON; NULL when unknown */
+        const char *limiter;            /* likewise */
+};
+
+/*
+ * LOOK_FIGURE(id, name): what a process did while it was watched, and what it has; SI units, rates
+ * a second. minor: page faults without I/O; major: with I/O; io: bytes of reads and writes; disk:
+ * those of them that reached storage; swap: bytes that are swapped out.
+ */
+#define LOOK_FIGURES(LOOK_FIGURE)                                                                  \
+        LOOK_FIGURE(CPU, "cpu_cores")                                                              \
+        LOOK_FIGURE(CHILDREN, "ended_children_cpu_cores")                                          \
+        LOOK_FIGURE(MINOR, "minor_faults")                                                         \
+        LOOK_FIGURE(MAJOR, "major_faults")                                                         \
+        LOOK_FIGURE(IO, "io_bytes")                                                                \
+        LOOK_FIGURE(DISK, "disk_bytes")                                                            \
+        LOOK_FIGURE(SWAP, "swap_bytes")                                                            \
+        LOOK_FIGURE(MEMORY, "memory_bytes")
+
+enum look_figure {
+#define LOOK_FIGURE(id, name) LOOK_##id,
+        LOOK_FIGURES(LOOK_FIGURE)
+#undef LOOK_FIGURE
+            LOOK_FIGURE_COUNT
+};
+
+/* Whether a process may go on at all, by the kernel. */
+enum look_halt {
+        LOOK_HALT_UNKNOWN,
+        LOOK_GOES_ON,
+        LOOK_STOPPED, /* by a signal */
+        LOOK_TRACED,  /* by a debugger */
+        LOOK_HALT_COUNT
 };
 
 struct look_process {
         struct stack_process is;
         uint32_t host;
         struct value rank;
+        struct value world;     /* how many ranks its job has */
+        struct value local;     /* how many of them this machine has */
+        struct value watched_s; /* how long it was watched; missing: one look */
+        struct value figures[LOOK_FIGURE_COUNT];
+        uint8_t halt;                 /* enum look_halt */
+        int32_t tracer;               /* the debugger's pid; 0: none */
         uint32_t gpus[LOOK_GPUS_MAX]; /* places in the list of GPUs */
         uint8_t n_gpus;
         bool leads; /* it holds a GPU, or nothing in the list started it */
@@ -44,6 +91,15 @@ struct look_thread {
         uint32_t name, stack, call, channel; /* as in struct stack_sample */
         uint8_t state;                       /* enum stack_state */
         bool holds_gil, is_main;
+        /* What follows is known of threads that were watched. */
+        uint32_t target;     /* text: what the descriptor of its call is: a path, "socket", … */
+        uint32_t looks;      /* how often it was read */
+        uint32_t places;     /* how many stacks it was in, LOOK_SEEN_MAX and more count as that */
+        uint64_t waits_at;   /* the address it waits at in a futex; 0: none */
+        struct value busy;   /* of one core */
+        struct value ready;  /* ratio: it ran, or waited for a CPU */
+        struct value wakes;  /* a second */
+        struct value idle_s; /* since it last ran */
 };
 
 /* All zeros to begin with, but for the table. */
@@ -77,6 +133,9 @@ void stack_look_hold_gpu(struct look_process *p, size_t gpu);
 void stack_look_settle(struct stack_look *l);
 /* The process's first thread; NULL when it was not read. */
 const struct look_thread *stack_look_main(const struct stack_look *l, const struct look_process *p);
+/* "cpu_cores", …; "goes_on", "stopped", "traced", "unknown". */
+const char *look_figure_name(enum look_figure figure);
+const char *look_halt_name(enum look_halt halt);
 /* Whether a process's frames were read. */
 bool stack_look_is_read(const struct look_process *p);
 

@@ -2,12 +2,32 @@
 #include "fuzz.h"
 
 #include "base/strbuf.h"
+#include "compute/why/why.h"
 #include "formats/look/look.h"
+#include "present/document/document.h"
 #include "present/stream/stack_look.h"
 #include "present/text/stack_look.h"
+#include "present/why/why.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* What is concluded from it, as a page. */
+static void put_page(const struct stack_look *look, struct strbuf *out)
+{
+        const struct doc_view view = {.columns = 120};
+        struct why why;
+        struct document page;
+        struct err err = {0};
+        if (why_conclude(look, NULL, &why) < 0)
+                abort();
+        why_document(&why, "0", &page);
+        if (document_write(&page, "text", &view, out, &err) < 0 ||
+            document_write(&page, "json", &view, out, &err) < 0)
+                abort();
+        document_finish(&page);
+        why_finish(&why);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -21,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (uint32_t host = 0; host < 2; host++)
                 look_parse((const char *)data, size, 1, host, &look, &err);
         stack_look_settle(&look);
+        put_page(&look, &out);
         look_write_text(&look, true, &out);
         look_write_text(&look, false, &out);
         look_write_json(&look, "0", &out);

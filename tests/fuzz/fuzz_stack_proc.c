@@ -21,6 +21,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 abort();
         if (task_parse_call(s, size, &runs, &call) && call < -1)
                 abort();
+        uint64_t argument[2];
+        struct task_runs ran = {0};
+        double last_ms;
+        if (task_parse_arguments(s, size, &call, argument) && call < 0)
+                abort();
+        if (task_parse_runs(s, size, &ran) != ran.has_times)
+                abort();
+        if (task_parse_last_run(s, size, &last_ms) && !(last_ms >= 0))
+                abort();
         if (task_parse_inner(s, size) < 0)
                 abort();
         return 0;

@@ -306,6 +306,20 @@ def test_the_page_of_cards_is_of_its_table():
     assert cards.PAGE.read_text() == cards.page(cards.PAGE.read_text())
 
 
+def test_a_cause_of_a_hang_is_a_row_and_a_rule():
+    names = rows("model/why.def", "WHY")
+    assert len(names) > 10
+    assert {n: users(f"WHY_{n}") for n in names if users(f"WHY_{n}") != ["compute/why/causes.c"]} == {}
+    page = (ROOT / "docs" / "HANGS.md").read_text()
+    assert [n for n in names if f"`{n.lower()}`" not in page] == []
+
+
+def test_a_collective_is_a_row():
+    names = rows("model/collectives.def", "COLLECTIVE")
+    assert len(names) > 10
+    assert [p for p in FILES if p != "model/why.c" and "model/collectives.def" in FILES[p]] == []
+
+
 # Each numbered row of the table, the number, and what counts it above.
 COUNTED = {
     "a host figure": (1, test_a_host_figure_is_a_row), "a metric": (2, test_a_metric_is_a_row_and_its_producers), "a limiter": (2, test_a_limiter_is_a_row_and_a_function),
@@ -318,6 +332,7 @@ COUNTED = {
     "a foreign format": (2, test_one_file_and_one_row), "an option": (1, test_an_option_is_a_row),
     "a dashboard tab": (3, test_a_tab_is_a_file_and_two_rows), "a key": (2, test_a_colour_is_a_row_and_a_key_what_it_does),
     "a colour": (1, test_a_colour_is_a_row_and_a_key_what_it_does), "a check of the doctor": (2, test_a_check_of_the_doctor_is_a_row_and_a_function),
+    "a cause of a hang": (2, test_a_cause_of_a_hang_is_a_row_and_a_rule), "a function in which ranks wait": (1, test_a_collective_is_a_row),
     "a document writer": (2, test_one_file_and_one_row), "a command": (2, test_one_file_and_one_row),
 }
 

@@ -178,7 +178,7 @@ USED = {
 }
 
 # Screens, servers and recorders are tried by tests of their own.
-ELSEWHERE = {"top": "test_top.py", "dump": "test_flight.py", "tour": "test_tour_command.py", "serve": "test_serve.py", "run": "test_run.py", "record": "test_record.py", "stacks": "test_stacks_command.py", "selftest": "test_selftest.py", "library": "test_lib.py", "-": "test_options.py"}
+ELSEWHERE = {"top": "test_top.py", "dump": "test_flight.py", "tour": "test_tour_command.py", "serve": "test_serve.py", "run": "test_run.py", "record": "test_record.py", "stacks": "test_stacks_command.py", "why": "test_why.py", "selftest": "test_selftest.py", "library": "test_lib.py", "-": "test_options.py"}
 EXCEPTIONS = {
     ("mark", "quiet"): "nothing but errors is printed in any case; scripts give it to all commands",
     ("fleet", "poll"): "of the screen; refused without --live", ("fleet", "theme"): "of the screen", ("fleet", "ascii"): "of the screen",

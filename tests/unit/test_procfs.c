@@ -52,9 +52,24 @@ static void reads_stat(void **state UNUSED)
         assert_int_equal(s.session, 30);
         assert_int_equal(s.own, 560);
         assert_int_equal(s.waited, 15);
+        assert_int_equal(s.minor, 1);
+        assert_int_equal(s.major, 3);
         assert_int_equal(s.threads, 5);
         assert_int_equal(s.start, 98765);
         assert_int_equal(s.rss_pages, 321);
+}
+
+static void reads_who_holds_it_up(void **state UNUSED)
+{
+        static const char text[] = "Name:\tx\nTracerPid:\t41\nVmSwap:\t  12 kB\n";
+        int32_t tracer = 7;
+        uint64_t swap = 7;
+        assert_true(procfs_halted(text, sizeof(text) - 1, &tracer, &swap));
+        assert_int_equal(tracer, 41);
+        assert_int_equal(swap, 12288);
+        assert_false(procfs_halted("TracerPid:\t1\n", 13, &tracer, &swap));
+        assert_false(procfs_halted("TracerPid:\t-1\nVmSwap:\t1 kB\n", 30, &tracer, &swap));
+        assert_int_equal(tracer, 41);
 }
 
 static void cut_stat_is_refused_or_the_same(void **state UNUSED)
@@ -210,10 +225,15 @@ static void reads_devices(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(reads_stat),       cmocka_unit_test(cut_stat_is_refused_or_the_same),
-            cmocka_unit_test(reads_io),         cmocka_unit_test(reads_status),
-            cmocka_unit_test(counts_cpu_lists), cmocka_unit_test(reads_limits_and_smaps),
-            cmocka_unit_test(finds_variables),  cmocka_unit_test(reads_the_machine),
+            cmocka_unit_test(reads_stat),
+            cmocka_unit_test(reads_who_holds_it_up),
+            cmocka_unit_test(cut_stat_is_refused_or_the_same),
+            cmocka_unit_test(reads_io),
+            cmocka_unit_test(reads_status),
+            cmocka_unit_test(counts_cpu_lists),
+            cmocka_unit_test(reads_limits_and_smaps),
+            cmocka_unit_test(finds_variables),
+            cmocka_unit_test(reads_the_machine),
             cmocka_unit_test(reads_devices),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,24 @@ static int32_t number_of(const json_t *o, const char *name)
         return v > 0 && v <= INT32_MAX ? (int32_t)v : 0;
 }
 
+#define NUMBER_MOST 1e18
+
+/* What a machine says of itself: a number that is none, or below 0, is unknown. */
+static struct value measure_of(const json_t *o, const char *name)
+{
+        const json_t *v = json_object_get(o, name);
+        double number = json_number_value(v);
+        bool fits = json_is_number(v) && number >= 0 && number <= NUMBER_MOST;
+        return fits ? value_ok(number) : value_missing(STATE_NONE);
+}
+
+static struct value whole_of(const json_t *o, const char *name)
+{
+        struct value v = measure_of(o, name);
+        return value_there(v) && v.v <= INT32_MAX && v.v == floor(v.v) ? v
+                                                                       : value_missing(STATE_NONE);
+}
+
 static struct value ratio_of(const json_t *o, const char *name)
 {
         const json_t *v = json_object_get(o, name);
@@ -98,6 +116,14 @@ static int take_thread(struct stack_look *l, const json_t *o)
         t->holds_gil = json_is_true(json_object_get(o, "gil"));
         t->is_main = json_is_true(json_object_get(o, "main"));
         t->stack = take_stack(l, json_object_get(o, "frames"));
+        t->target = intern(l, o, "target");
+        t->looks = (uint32_t)number_of(o, "looks");
+        t->places = (uint32_t)number_of(o, "places");
+        t->waits_at = (uint64_t)value_or(measure_of(o, "waits_at"), 0);
+        t->busy = measure_of(o, "busy");
+        t->ready = ratio_of(o, "ready");
+        t->wakes = measure_of(o, "wakes");
+        t->idle_s = measure_of(o, "idle_s");
         return 0;
 }
 
@@ -114,6 +140,26 @@ static void take_held_gpus(struct stack_look *l, struct look_process *p, const j
         }
 }
 
+static uint8_t halt_of(const char *name)
+{
+        for (enum look_halt i = 0; i < LOOK_HALT_COUNT; i++) {
+                if (strcmp(look_halt_name(i), name) == 0)
+                        return (uint8_t)i;
+        }
+        return LOOK_HALT_UNKNOWN;
+}
+
+static void take_watched(const json_t *o, struct look_process *p)
+{
+        if (!json_is_object(o))
+                return;
+        p->watched_s = measure_of(o, "seconds");
+        p->halt = halt_of(text_of(o, "halt"));
+        p->tracer = number_of(o, "tracer");
+        for (enum look_figure f = 0; f < LOOK_FIGURE_COUNT; f++)
+                p->figures[f] = measure_of(o, look_figure_name(f));
+}
+
 static int take_process(struct stack_look *l, uint32_t host, const json_t *o, size_t *threads)
 {
         struct stack_process is = {.pid = number_of(o, "pid"),
@@ -125,10 +171,11 @@ static int take_process(struct stack_look *l, uint32_t host, const json_t *o, si
         struct look_process *p = stack_look_add_process(l, host, &is);
         if (!p)
                 return -ENOMEM;
-        const json_t *rank = json_object_get(o, "rank"), *list = json_object_get(o, "threads");
-        double number = json_number_value(rank);
-        if (json_is_number(rank) && number >= 0 && number <= INT32_MAX && number == floor(number))
-                p->rank = value_ok(number);
+        const json_t *list = json_object_get(o, "threads");
+        p->rank = whole_of(o, "rank");
+        p->world = whole_of(o, "world");
+        p->local = whole_of(o, "local_world");
+        take_watched(json_object_get(o, "watched"), p);
         take_held_gpus(l, p, json_object_get(o, "gpus"));
         int r = 0;
         for (size_t i = 0; r == 0 && i < json_array_size(list) && *threads > 0; i++, --*threads)
@@ -145,6 +192,13 @@ static int take_gpu(struct stack_look *l, uint32_t host, const json_t *o)
                 return -ENOMEM;
         g->busy = ratio_of(o, "gpu_util");
         g->sm = ratio_of(o, "sm_active");
+        g->data = ratio_of(o, "data");
+        g->power = measure_of(o, "power");
+        g->temp = measure_of(o, "temp");
+        g->clock = measure_of(o, "sm_clock");
+        g->lost = ratio_of(o, "lost");
+        g->xid = whole_of(o, "xid");
+        take_name(o, "problem", g->problem, sizeof(g->problem));
         return 0;
 }
 

@@ -29,6 +29,30 @@ static void put_place(struct jsonw *j, const struct stack_look *l, struct stack_
         put_frame(j, "inner", l, place.inner);
 }
 
+static void put_watched_thread(struct jsonw *j, const struct stack_look *l,
+                               const struct look_thread *t)
+{
+        jsonw_text_or_null(j, "target", stack_text(l->table, t->target));
+        jsonw_count(j, "looks", t->looks);
+        jsonw_count(j, "places", t->places);
+        jsonw_count(j, "waits_at", t->waits_at);
+        jsonw_value(j, "busy", t->busy);
+        jsonw_value(j, "ready", t->ready);
+        jsonw_value(j, "wakes", t->wakes);
+        jsonw_value(j, "idle_s", t->idle_s);
+}
+
+static void put_watched_process(struct jsonw *j, const struct look_process *p)
+{
+        jsonw_object(j, "watched");
+        jsonw_value(j, "seconds", p->watched_s);
+        jsonw_text(j, "halt", look_halt_name((enum look_halt)p->halt));
+        jsonw_whole(j, "tracer", p->tracer);
+        for (enum look_figure f = 0; f < LOOK_FIGURE_COUNT; f++)
+                jsonw_value(j, look_figure_name(f), p->figures[f]);
+        jsonw_end(j);
+}
+
 static void put_look_thread(struct jsonw *j, const struct stack_look *l,
                             const struct look_thread *t)
 {
@@ -41,6 +65,8 @@ static void put_look_thread(struct jsonw *j, const struct stack_look *l,
         jsonw_bool(j, "gil", t->holds_gil);
         jsonw_text_or_null(j, "call", stack_text(l->table, t->call));
         jsonw_text_or_null(j, "channel", stack_text(l->table, t->channel));
+        if (t->looks > 0)
+                put_watched_thread(j, l, t);
         put_place(j, l, stack_find_place(l->table, t->stack));
         jsonw_array(j, "frames");
         for (uint32_t at = t->stack; at != STACK_EMPTY; at = stack_node(l->table, at)->parent)
@@ -64,6 +90,8 @@ static void put_look_process(struct jsonw *j, const struct stack_look *l,
         jsonw_whole(j, "pid", p->is.pid);
         jsonw_whole(j, "ppid", p->is.ppid);
         jsonw_value(j, "rank", p->rank);
+        jsonw_value(j, "world", p->world);
+        jsonw_value(j, "local_world", p->local);
         jsonw_bool(j, "leads", p->leads);
         jsonw_array(j, "gpus");
         for (size_t i = 0; i < p->n_gpus; i++)
@@ -73,6 +101,8 @@ static void put_look_process(struct jsonw *j, const struct stack_look *l,
         jsonw_text_or_null(j, "runtime", p->is.runtime);
         jsonw_text(j, "access", stack_access_name(p->is.access));
         jsonw_text_or_null(j, "why", p->is.why);
+        if (value_there(p->watched_s))
+                put_watched_process(j, p);
         jsonw_array(j, "threads");
         for (size_t i = 0; i < p->n_threads; i++)
                 put_look_thread(j, l, &l->threads[p->first_thread + i]);
@@ -88,6 +118,13 @@ static void put_look_gpu(struct jsonw *j, const struct stack_look *l, const stru
         jsonw_text(j, "gpu", g->label);
         jsonw_value(j, "gpu_util", g->busy);
         jsonw_value(j, "sm_active", g->sm);
+        jsonw_value(j, "data", g->data);
+        jsonw_value(j, "power", g->power);
+        jsonw_value(j, "temp", g->temp);
+        jsonw_value(j, "sm_clock", g->clock);
+        jsonw_value(j, "lost", g->lost);
+        jsonw_value(j, "xid", g->xid);
+        jsonw_text_or_null(j, "problem", g->problem);
         jsonw_text_or_null(j, "class", g->class_name);
         jsonw_text_or_null(j, "limiter", g->limiter);
         jsonw_end(j);

@@ -58,9 +58,10 @@ int procfs_stat(const char *buf, size_t n, struct proc_stat *ret)
                 return -EBADMSG;
         s.state = *c.s++;
         bool ok = take_i32(&c, &s.ppid) && take_i32(&c, &s.pgrp) && take_i32(&c, &s.session) &&
-                  skip_words(&c, 7) && take_times(&c, &s) && skip_words(&c, 2) &&
-                  cursor_u64(&c, &s.threads) && skip_words(&c, 1) && cursor_u64(&c, &s.start) &&
-                  skip_words(&c, 1) && cursor_u64(&c, &s.rss_pages);
+                  skip_words(&c, 3) && cursor_u64(&c, &s.minor) && skip_words(&c, 1) &&
+                  cursor_u64(&c, &s.major) && skip_words(&c, 1) && take_times(&c, &s) &&
+                  skip_words(&c, 2) && cursor_u64(&c, &s.threads) && skip_words(&c, 1) &&
+                  cursor_u64(&c, &s.start) && skip_words(&c, 1) && cursor_u64(&c, &s.rss_pages);
         if (!ok)
                 return -EBADMSG;
         *ret = s;
@@ -194,4 +195,25 @@ bool procfs_environ(const char *buf, size_t n, const char *name, char *ret, size
                 buf = stop + 1;
         }
         return false;
+}
+
+bool procfs_halted(const char *buf, size_t n, int32_t *ret_tracer, uint64_t *ret_swap)
+{
+        struct cursor c = cursor_of(buf, n), line;
+        uint64_t tracer = 0, kib = 0;
+        bool has_tracer = false, has_swap = false;
+        while (cursor_line(&c, &line)) {
+                if (cursor_starts(line, "TracerPid:")) {
+                        line.s += strlen("TracerPid:");
+                        has_tracer = cursor_u64(&line, &tracer) && tracer <= INT32_MAX;
+                } else if (cursor_starts(line, "VmSwap:")) {
+                        line.s += strlen("VmSwap:");
+                        has_swap = cursor_u64(&line, &kib) && kib < UINT64_MAX / 1024;
+                }
+        }
+        if (!has_tracer || !has_swap)
+                return false;
+        *ret_tracer = (int32_t)tracer;
+        *ret_swap = kib * 1024;
+        return true;
 }

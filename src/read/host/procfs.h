@@ -15,8 +15,9 @@ struct proc_stat {
         int32_t pid, ppid, pgrp, session;
         char state;
         char comm[PROC_COMM_MAX];
-        uint64_t own;    /* utime + stime */
-        uint64_t waited; /* cutime + cstime: children that were waited for */
+        uint64_t own;          /* utime + stime */
+        uint64_t waited;       /* cutime + cstime: children that were waited for */
+        uint64_t minor, major; /* page faults, without and with I/O */
         uint64_t threads;
         uint64_t start; /* since boot */
         uint64_t rss_pages;
@@ -44,6 +45,10 @@ struct proc_status {
         uint32_t cpus;     /* that it may run on; 0 when not told */
 };
 int procfs_status(const char *buf, size_t n, struct proc_status *ret);
+
+/* What /proc/PID/status says of who holds it up: a debugger's pid, 0 for none; bytes that are
+ * swapped out. False when one is not there. */
+bool procfs_halted(const char *buf, size_t n, int32_t *ret_tracer, uint64_t *ret_swap);
 
 /* /proc/PID/limits: the soft limit of the address space. UINT64_MAX when unlimited. */
 int procfs_limits(const char *buf, size_t n, uint64_t *ret_address_space);

@@ -1,6 +1,7 @@
 #include "read/stacks/task.h"
 
 #include "base/attr.h"
+#include "read/host/cursor.h"
 #include "read/host/files.h"
 #include "read/host/procfs.h"
 
@@ -8,10 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #define PATH_MAX_BYTES 48
 #define RECORD_MAX 1024
 #define STATUS_MAX 4096
+#define TARGET_PATH_MAX 256
 
 /* Numbers of calls that one kind of machine alone has. */
 #ifdef __aarch64__
@@ -33,12 +37,23 @@
 #define SYS_epoll_pwait2 441
 #endif
 
+/* What the arguments of a call name. */
+enum call_about {
+        ABOUT_NOTHING,
+        ABOUT_DESCRIPTOR,
+        ABOUT_PATH_FIRST,
+        ABOUT_PATH_SECOND,
+        ABOUT_POLLED,
+        ABOUT_ADDRESS,
+};
+
 static const struct {
         const char *name;
         int number;
         bool may_block;
+        enum call_about about;
 } calls[] = {
-#define CALL(name, may_block) {#name, SYS_##name, may_block},
+#define CALL(name, may_block, about) {#name, SYS_##name, may_block, ABOUT_##about},
 #include "read/stacks/calls.def"
 #undef CALL
 };
@@ -167,4 +182,142 @@ int32_t task_read_inner(int folder, int32_t tid)
         char buf[STATUS_MAX];
         ssize_t n = read_task_file(folder, tid, "status", buf, sizeof(buf));
         return n > 0 ? task_parse_inner(buf, (size_t)n) : 0;
+}
+
+/* ---- what a call is about ---- */
+
+bool task_parse_arguments(const char *buf, size_t n, int64_t *ret_call, uint64_t ret[2])
+{
+        bool runs;
+        int64_t call;
+        uint64_t list[2];
+        char text[64], *at = text, *end;
+        if (!task_parse_call(buf, n, &runs, &call) || runs || call < 0)
+                return false;
+        const char *blank = memchr(buf, ' ', n);
+        size_t left = (size_t)(buf + n - blank);
+        snprintf(text, sizeof(text), "%.*s", (int)MIN(left, sizeof(text) - 1), blank);
+        for (size_t i = 0; i < ARRAY_LEN(list); i++, at = end) {
+                list[i] = strtoull(at, &end, 16);
+                if (end == at)
+                        return false;
+        }
+        *ret_call = call;
+        memcpy(ret, list, sizeof(list));
+        return true;
+}
+
+static bool read_memory(int32_t pid, uint64_t address, void *to, size_t n)
+{
+        struct iovec into = {.iov_base = to, .iov_len = n};
+        struct iovec from = {.iov_base = (void *)(uintptr_t)address, .iov_len = n};
+        return process_vm_readv(pid, &into, 1, &from, 1, 0) == (ssize_t)n;
+}
+
+/* Up to the end of its page at most; paths that reach further are cut. */
+static uint32_t read_path(int32_t pid, uint64_t address, struct stack_table *table)
+{
+        char path[TARGET_PATH_MAX];
+        size_t n = MIN(sizeof(path), (size_t)(4096 - address % 4096));
+        if (!read_memory(pid, address, path, n))
+                return STACK_TEXT_NONE;
+        return stack_intern_text(table, path, strnlen(path, n));
+}
+
+static uint32_t read_descriptor(int folder, int64_t fd, struct stack_table *table)
+{
+        char name[32], path[TARGET_PATH_MAX];
+        snprintf(name, sizeof(name), "fd/%lld", (long long)fd);
+        ssize_t n = fd >= 0 && fd <= INT32_MAX ? readlinkat(folder, name, path, sizeof(path)) : -1;
+        if (n <= 0)
+                return STACK_TEXT_NONE;
+        const char *bracket = memmem(path, (size_t)n, ":[", 2);
+        /* "socket:[1234]" and "pipe:[1234]": the number says nothing to people. */
+        return stack_intern_text(table, path, bracket ? (size_t)(bracket - path) : (size_t)n);
+}
+
+void task_read_target(int folder, int32_t pid, int32_t tid, struct stack_table *table,
+                      struct task_target *ret)
+{
+        char buf[RECORD_MAX];
+        int64_t call;
+        int32_t polled;
+        uint64_t argument[2];
+        struct task_target t = {0};
+        ssize_t n = read_task_file(folder, tid, "syscall", buf, sizeof(buf));
+        bool known = n > 0 && task_parse_arguments(buf, (size_t)n, &call, argument);
+        for (size_t i = 0; known && i < ARRAY_LEN(calls); i++) {
+                if (calls[i].number != call)
+                        continue;
+                switch (calls[i].about) {
+                case ABOUT_NOTHING:
+                        break;
+                case ABOUT_DESCRIPTOR:
+                        t.target = read_descriptor(folder, (int64_t)argument[0], table);
+                        break;
+                case ABOUT_PATH_FIRST:
+                        t.target = read_path(pid, argument[0], table);
+                        break;
+                case ABOUT_PATH_SECOND:
+                        t.target = read_path(pid, argument[1], table);
+                        break;
+                case ABOUT_POLLED:
+                        if (argument[1] == 1 &&
+                            read_memory(pid, argument[0], &polled, sizeof(polled)))
+                                t.target = read_descriptor(folder, polled, table);
+                        break;
+                case ABOUT_ADDRESS:
+                        t.waits_at = argument[0];
+                        break;
+                }
+        }
+        *ret = t;
+}
+
+/* ---- how much it runs ---- */
+
+static struct cursor after_name(const char *buf, size_t n, const char *name)
+{
+        struct cursor c = cursor_of(buf, n), line, none = {buf, buf};
+        while (cursor_line(&c, &line)) {
+                const char *colon = memchr(line.s, ':', (size_t)(line.end - line.s));
+                if (colon && cursor_starts(line, name))
+                        return (struct cursor){colon + 1, line.end};
+        }
+        return none;
+}
+
+bool task_parse_last_run(const char *buf, size_t n, double *ret_ms)
+{
+        uint64_t ms;
+        struct cursor c = after_name(buf, n, "se.exec_start");
+        if (!cursor_u64(&c, &ms))
+                return false;
+        *ret_ms = (double)ms;
+        return true;
+}
+
+bool task_parse_runs(const char *buf, size_t n, struct task_runs *ret)
+{
+        struct cursor c = cursor_of(buf, n);
+        uint64_t ns, waited, times;
+        if (!cursor_u64(&c, &ns) || !cursor_u64(&c, &waited) || !cursor_u64(&c, &times))
+                return false;
+        ret->has_times = true;
+        ret->cpu_ns = ns;
+        ret->waited_ns = waited;
+        ret->times = times;
+        return true;
+}
+
+void task_read_runs(int folder, int32_t tid, struct task_runs *ret)
+{
+        char buf[STATUS_MAX];
+        struct task_runs r = {0};
+        ssize_t n = read_task_file(folder, tid, "schedstat", buf, sizeof(buf));
+        if (n > 0)
+                task_parse_runs(buf, (size_t)n, &r);
+        n = read_task_file(folder, tid, "sched", buf, sizeof(buf));
+        r.has_last = n > 0 && task_parse_last_run(buf, (size_t)n, &r.last_ms);
+        *ret = r;
 }

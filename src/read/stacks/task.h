@@ -24,3 +24,24 @@ int32_t task_read_inner(int folder, int32_t tid);
 bool task_parse_call(const char *buf, size_t n, bool *ret_runs, int64_t *ret_call);
 /* The last number of the line "NSpid:" of a status file; 0 when there is none. */
 int32_t task_parse_inner(const char *buf, size_t n);
+/* The number and the first two arguments of the call; false when it is in none. */
+bool task_parse_arguments(const char *buf, size_t n, int64_t *ret_call, uint64_t ret[2]);
+
+/* What the call that a thread is in is about: a text, or the address of a futex. */
+struct task_target {
+        uint32_t target;
+        uint64_t waits_at;
+};
+void task_read_target(int folder, int32_t pid, int32_t tid, struct stack_table *table,
+                      struct task_target *ret);
+
+/* How much a thread has run since it began, and when it last began to, on the scheduler's clock. */
+struct task_runs {
+        bool has_times, has_last;
+        uint64_t cpu_ns, waited_ns, times; /* waited: for a CPU */
+        double last_ms;
+};
+void task_read_runs(int folder, int32_t tid, struct task_runs *ret);
+/* The contents of sched and schedstat; pure. The second leaves last alone. */
+bool task_parse_last_run(const char *buf, size_t n, double *ret_ms);
+bool task_parse_runs(const char *buf, size_t n, struct task_runs *ret);

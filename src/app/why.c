@@ -1,0 +1,35 @@
+#include "app/why.h"
+
+#include "compute/why/why.h"
+
+#include <errno.h>
+
+void why_reading_finish(struct why_reading *r)
+{
+        why_finish(&r->why);
+        ras_report_finish(&r->ras);
+        stack_look_finish(&r->look);
+}
+
+static int conclude(struct why_reading *r, struct err *err)
+{
+        if (why_conclude(&r->look, r->ras_was_asked ? &r->ras : NULL, &r->why) < 0)
+                return err_set(err, -ENOMEM, "out of memory");
+        return 0;
+}
+
+int why_read_now(const struct config *config, int32_t pid, struct why_reading *ret,
+                 struct strbuf *notices, struct err *err)
+{
+        enum look_whose whose;
+        int r = setup_reads_nodes(config) ? look_nodes(config, &ret->look, err)
+                                          : look_now(config, pid, &ret->look, &whose, notices, err);
+        return r < 0 ? r : conclude(ret, err);
+}
+
+int why_read_recorded(const char *path, double at_s, double watch_s, struct why_reading *ret,
+                      struct err *err)
+{
+        int r = look_recorded_span(path, at_s, watch_s, &ret->look, err);
+        return r < 0 ? r : conclude(ret, err);
+}
