@@ -204,8 +204,8 @@ static void note_dumps(struct top *t)
                 ui_log(&t->ui, wall_ns, INK_WARN, "%.200s", now.err.msg);
         } else {
                 ui_say(&t->ui, "dump: %s", now.file);
-                ui_log(&t->ui, wall_ns, INK_TEXT, "dump %s/%s: %s", t->dumps, now.file,
-                       now.last.text);
+                ui_log(&t->ui, wall_ns, INK_DIM, "in %s", t->dumps);
+                ui_log(&t->ui, wall_ns, INK_TEXT, "dump %s: %s", now.file, now.last.text);
         }
         t->dump = now;
 }
