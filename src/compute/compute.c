@@ -174,14 +174,14 @@ static const struct host_evidence *evidence_of(const struct host_seen *seen, con
         return found;
 }
 
-static bool any_used(const struct compute *c, const struct frame *f)
+static size_t count_used(const struct compute *c, const struct frame *f)
 {
+        size_t n = 0;
         for (size_t i = 0; i < f->n; i++) {
                 uint32_t slot = f->rows[i].sample.who->slot;
-                if (slot < c->n && c->memory[slot].window.use.touched)
-                        return true;
+                n += slot < c->n && c->memory[slot].window.use.touched;
         }
-        return false;
+        return n;
 }
 
 static bool grow(void **p, size_t n, size_t size)
@@ -249,7 +249,7 @@ void compute_learn(struct compute *c, struct frame *f)
 
 void compute_limits(struct compute *c, struct frame *f)
 {
-        bool used = any_used(c, f);
+        size_t used = count_used(c, f);
         for (size_t i = 0; i < f->n; i++) {
                 struct row *row = &f->rows[i];
                 struct memory_of *m = remember(c, row->sample.who->slot);
@@ -264,9 +264,11 @@ void compute_limits(struct compute *c, struct frame *f)
                 const struct host_evidence *host = evidence_of(&c->host, row->sample.who->label);
                 ceilings_add_host(host, &now);
                 m->window.framework = host ? evidence_framework(host) : FRAMEWORK_NONE;
+                bool was_used = m->window.use.touched;
                 const struct limit_around around = {
-                    .elsewhere = used && !m->window.use.touched,
+                    .elsewhere = used > 0 && !m->window.use.touched,
                     .peers = f->n > 1,
+                    .peers_used = used > m->window.use.touched,
                     .margins = c->options.margins,
                     .model = peak,
                     .power_limit = value_or(row->sample.m[METRIC_POWER_LIMIT], 0),
@@ -275,7 +277,7 @@ void compute_limits(struct compute *c, struct frame *f)
                 };
                 row->limit = limit_window_add(&m->window, &now, f->mono_ns, &around);
                 tell_power_at_rest(m, &row->sample);
-                used |= m->window.use.touched;
+                used += m->window.use.touched && !was_used;
         }
         compare_live(c, f);
 }

@@ -100,6 +100,7 @@ struct limit limit_window_add(struct limit_window *w, const struct ceilings *now
             .worked = w->use.worked_ns != INT64_MAX,
             .elsewhere = around->elsewhere,
             .peers = around->peers,
+            .peers_used = around->peers_used,
             .quiet_s = clock_to_seconds(now_ns - w->quiet_ns),
             .uneven = variance > 0 ? sqrt(variance) : 0,
             .seconds = MAX(passed, 1.0),

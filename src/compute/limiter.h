@@ -33,15 +33,16 @@
 
 /* What the rules need to know besides ceilings. */
 struct situation {
-        bool touched;   /* the GPU was used or held at some time */
-        bool worked;    /* sustained work has begun */
-        bool before;    /* it is known that work begins later */
-        bool ended;     /* the program has given the GPU back since */
-        bool elsewhere; /* another GPU was used, so the program has started */
-        bool peers;     /* there are other GPUs */
-        double quiet_s; /* for so long nothing has run */
-        double uneven;  /* standard deviation of the engine over ticks */
-        double seconds; /* that the means are of */
+        bool touched;    /* the GPU was used or held at some time */
+        bool worked;     /* sustained work has begun */
+        bool before;     /* it is known that work begins later */
+        bool ended;      /* the program has given the GPU back since */
+        bool elsewhere;  /* another GPU was used, so the program has started */
+        bool peers;      /* there are other GPUs */
+        bool peers_used; /* and some of them are in use */
+        double quiet_s;  /* for so long nothing has run */
+        double uneven;   /* standard deviation of the engine over ticks */
+        double seconds;  /* that the means are of */
         double
             link_traffic; /* of what device memory can move, what a full link brings; 0: unknown */
         enum framework framework;
@@ -87,12 +88,12 @@ struct limit_window {
 
 /* What is known of a GPU beside its ticks. */
 struct limit_around {
-        bool elsewhere, peers;    /* as in the situation */
-        bool margins;             /* as for limiter_decide */
-        const struct peak *model; /* NULL when it is not known */
-        double power_limit;       /* W; 0 when it is not known */
-        double at_rest;           /* W that were kept of this GPU; 0 when none are */
-        double link;              /* bytes a second that PCIe can move; 0 when not known */
+        bool elsewhere, peers, peers_used; /* as in the situation */
+        bool margins;                      /* as for limiter_decide */
+        const struct peak *model;          /* NULL when it is not known */
+        double power_limit;                /* W; 0 when it is not known */
+        double at_rest;                    /* W that were kept of this GPU; 0 when none are */
+        double link;                       /* bytes a second that PCIe can move; 0 when not known */
 };
 
 /* Adds a tick and decides. */

@@ -198,6 +198,14 @@ enum truth likely_small_kernels(const struct view *v)
                                   : below(v->controller, TRAFFIC_SMALL));
 }
 
+/* A collective's kernels spin until the slowest GPU comes: that looks like kernels which do little.
+ */
+enum truth may_wait_for_others(const struct view *v)
+{
+        bool light = draw_while_busy(v).lo < DRAW_HEAVY && v->controller.lo < TRAFFIC_COPIES;
+        return v->s->peers_used && light ? MAYBE : NO;
+}
+
 /* ---- kernels that do ---- */
 
 /*

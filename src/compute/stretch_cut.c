@@ -162,6 +162,15 @@ static bool has_counters(const struct sums *s)
         return false;
 }
 
+static bool others_used(const struct stretches *s, size_t track)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                if (i != track && s->tracks[i].use.touched)
+                        return true;
+        }
+        return false;
+}
+
 static void judge(const struct stretches *s, size_t track, const struct program_times *programs,
                   size_t from, size_t to, struct sums *ret_sums, struct stretch *ret)
 {
@@ -185,6 +194,7 @@ static void judge(const struct stretches *s, size_t track, const struct program_
             /* A GPU that is never used is not the one that a program starts on. */
             .elsewhere = !t->use.touched,
             .peers = s->n > 1,
+            .peers_used = others_used(s, track),
             .quiet_s = recurs(t, from, to) ? 0 : (double)(to - from) * width,
             .uneven = variance > 0 ? sqrt(variance) : 0,
             .seconds = ret_sums->seconds,

@@ -3,6 +3,7 @@
 
 #include "base/attr.h"
 #include "read/stacks/code.h"
+#include "read/stacks/layout.h"
 #include "read/stacks/maps.h"
 #include "read/stacks/task.h"
 #include "read/stacks/walk.h"
@@ -134,6 +135,42 @@ static void images(void **state UNUSED)
 }
 
 /* Beyond STACK_DEPTH_MAX callers are left out, and a frame says so. */
+/* The offsets that builds of Debian have, in the first order that fits them. */
+static void released_offsets(void **state UNUSED)
+{
+        static const struct {
+                const char *file;
+                uint32_t threads, gil_locked, gil_holder, current, pthread, owner, bytecode;
+        } cases[] = {{"3.13.18", 7344, 16, 8, 72, 152, 70, 200},
+                     {"3.14.10", 7344, 16, 8, 72, 152, 74, 208},
+                     {"3.15.2", 7336, 16, 8, 72, 176, 74, 208}};
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                char path[512];
+                uint64_t words[LAYOUT_WORDS];
+                struct layout l;
+                unsigned k = 0;
+                int r;
+                snprintf(path, sizeof(path), "%s/../fuzz/corpus/stack_offsets/%s",
+                         getenv("FIXTURES"), cases[i].file);
+                FILE *f = fopen(path, "rb");
+                assert_non_null(f);
+                assert_int_equal(fread(words, 1, sizeof(words), f), sizeof(words));
+                fclose(f);
+                while ((r = layout_read(words, k, &l)) == -EAGAIN)
+                        k++;
+                if (r != 0)
+                        fail_msg("%s: no order fits", cases[i].file);
+                assert_int_equal(l.interpreter_threads, cases[i].threads);
+                assert_int_equal(l.gil_locked, cases[i].gil_locked);
+                assert_int_equal(l.gil_holder, cases[i].gil_holder);
+                assert_int_equal(l.thread_current, cases[i].current);
+                assert_int_equal(l.thread_pthread, cases[i].pthread);
+                assert_int_equal(l.thread_native, cases[i].pthread + 8);
+                assert_int_equal(l.frame_owner, cases[i].owner);
+                assert_int_equal(l.code_bytecode, cases[i].bytecode);
+        }
+}
+
 static void deep_stacks_are_cut(void **state UNUSED)
 {
         struct world w;
@@ -255,6 +292,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(images),
+            cmocka_unit_test(released_offsets),
             cmocka_unit_test(deep_stacks_are_cut),
             cmocka_unit_test(a_plan_needs_one_call),
             cmocka_unit_test(memory_that_goes_away),

@@ -80,6 +80,8 @@ static const struct word_order orders[] = {
     {15, 15, {3, 16, 11, 8, 11}, 9, 10, 12, 13, 7},
     /* And with the exception's state behind them. */
     {15, 15, {3, 16, 13, 8, 11}, 9, 10, 12, 13, 7},
+    /* As released: a count of profiled frames before them, and five words more behind. */
+    {15, 15, {3, 16, 17, 8, 11}, 9, 10, 12, 13, 8},
 };
 
 struct layout_facts layout_read_facts(const uint64_t words[LAYOUT_WORDS])
