@@ -139,6 +139,21 @@ def test_a_training_that_logs_each_ten_steps(program, tmp_path, name, log, waits
     assert diff_pairs.is_right_cause(pair, got), got["cause"]
 
 
+@pytest.mark.parametrize("name, words", [("repeat", ("no difference", "inconclusive")), ("sleep of 60 ms", ("slower",)), ("FP32", ("slower",)), ("half batch", ("faster",)),
+                                         ("power cap", ("slower", "inconclusive")), ("sleep of 4 ms", ("slower", "inconclusive"))], ids=str)
+def test_a_training_that_marks_nothing(program, tmp_path, name, words):
+    """A warm-up and a pause after it, which are longer in one run than in another, are no other pace of the work."""
+    for seed in range(4):
+        rng = random.Random(f"{name}{seed}")
+        runs = [diff_pairs.Run(rng, diff_pairs.PAIRS[which], None) for which in ("repeat", name)]
+        for run in runs:
+            run.marks.clear()
+        sides = [diff_pairs.write(program, tmp_path / f"{seed}-{i}.assay", run) for i, run in enumerate(runs)]
+        done = subprocess.run([program, "diff", *sides, "--gate", "time=5%", "--format", "json"], stdout=subprocess.PIPE, text=True, check=False)
+        got = json.loads(done.stdout)
+        assert got["verdict"] in words and (done.returncode != 1 or got["verdict"] == "slower"), got["text"]
+
+
 def test_formats_say_what_a_phase_says(program, assay, tmp_path):
     """The headline of a phase, with how sure it is, in every format; a gate in seconds has no rate to look at."""
     rng = random.Random(7)

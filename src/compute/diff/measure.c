@@ -344,6 +344,31 @@ static bool has_steps(const struct diff_run *run)
         return has;
 }
 
+/* How long a run's work would have taken at the pace at which it went on. */
+static double steady_time(const struct diff_run *run)
+{
+        const struct diff_windows *w = &run->windows[TRACE_SM_ACTIVE];
+        double steady = steady_work(w).mean;
+        return steady > 0 ? w->span_s * measure_windows_mean(w, false).mean / steady : 0;
+}
+
+/* A warm-up or a pause comes once a run, and one that was longer is no other pace: the change is
+ * one only where the pace of the work says so, too. */
+static void doubt_pauses(const struct measurer *m, struct diff_row *row)
+{
+        double pace = steady_time(&m->now->runs[0]) / steady_time(&m->base->runs[0]);
+        double all = 1 + row->change;
+        enum diff_word word = row->word;
+        if (!(pace > 0) || !isfinite(pace))
+                return;
+        row->low = MIN(pace / all, 1) * (1 + row->low) - 1;
+        row->high = MAX(pace / all, 1) * (1 + row->high) - 1;
+        decide(m, row);
+        if (row->word == DIFF_INCONCLUSIVE && word != DIFF_INCONCLUSIVE)
+                measure_say(row, "a warm-up or a pause was longer on one side: mark steps, or give "
+                                 "repeats");
+}
+
 static void measure_work_time(struct measurer *m)
 {
         static const struct diff_row as = {.name = "time after start-up",
@@ -356,6 +381,8 @@ static void measure_work_time(struct measurer *m)
         if (!row)
                 return;
         bool both = value_there(row->base) && value_there(row->now);
+        if (!m->d->identical && both && row->has_interval)
+                doubt_pauses(m, row);
         if (!m->d->identical && both && !same_work(m) && !same_command(m)) {
                 row->has_interval = false;
                 row->method = DIFF_BY_NOTHING;
