@@ -337,6 +337,47 @@ static int read_levels(const struct config *config, unsigned *ret, struct err *e
         return err_hint(err, "choose among process,user,slurm,cgroup,system, or all");
 }
 
+bool setup_names_engines(const struct config *config)
+{
+        const char *text = config_text(config, OPT_ENGINE);
+        return config_is_set(config, OPT_ENGINE) && strcmp(text, "auto") != 0 &&
+               strcmp(text, "none") != 0;
+}
+
+/* The addresses are looked at before a thread asks them. */
+static int choose_engines(const struct config *config, const char **ret, struct err *err)
+{
+        const char *text = config_text(config, OPT_ENGINE);
+        *ret = text && strcmp(text, "none") != 0 ? text : "";
+        for (const char *at = *ret; *at;) {
+                char word[ADDRESS_MAX];
+                struct address a;
+                size_t len = strcspn(at, ",");
+                snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), at);
+                at += len + (at[len] == ',');
+                if (strcmp(word, "auto") == 0)
+                        continue;
+                int r = address_parse(word, &a, err);
+                if (r < 0)
+                        return r;
+                if (!a.is_url) {
+                        err_set(err, ERR_USAGE, "--engine: '%s' is no address", word);
+                        return err_hint(err, "http://localhost:8000, or auto for those that run "
+                                             "here");
+                }
+        }
+        return 0;
+}
+
+int setup_engines(const struct config *config, struct host_config *ret, struct err *err)
+{
+        *ret = (struct host_config){
+            .root = config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : "",
+            .engines_only = true,
+        };
+        return choose_engines(config, &ret->engines, err);
+}
+
 int setup_host(const struct config *config, struct host_config *ret, struct err *err)
 {
         struct host_config hc = {
@@ -348,6 +389,8 @@ int setup_host(const struct config *config, struct host_config *ret, struct err 
             .pss = config_flag(config, OPT_PSS),
         };
         int r = read_levels(config, &hc.levels, err);
+        if (r == 0)
+                r = choose_engines(config, &hc.engines, err);
         if (r < 0)
                 return r;
         if (config_is_set(config, OPT_PID) && hc.pid == 0) {

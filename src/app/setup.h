@@ -41,6 +41,10 @@ int setup_open_soon(const struct config *config, const char *location, double sp
                     char notice[SETUP_NOTICE_MAX], struct err *err);
 /* What the options say of the host; text is borrowed from config. 0 or a negative code with err. */
 int setup_host(const struct config *config, struct host_config *ret, struct err *err);
+/* Whether --engine names model servers: they are read also beside GPUs of elsewhere. */
+bool setup_names_engines(const struct config *config);
+/* A host of which only the model servers are read. */
+int setup_engines(const struct config *config, struct host_config *ret, struct err *err);
 /* The GPUs of this machine as the kernel names them, before a source answers; "" for none. */
 void setup_name_gpus(const struct pipeline_config *source, char *buf, size_t size);
 /* What asking other hosts needs to know, of --hosts or --slurm. 0 or a negative code with err. */

@@ -21,6 +21,13 @@ int open_host(const struct config *config, struct host_view **ret, struct err *e
         return host_view_open(&hc, ret, err);
 }
 
+int open_engines(const struct config *config, struct host_view **ret, struct err *err)
+{
+        struct host_config hc;
+        int r = setup_engines(config, &hc, err);
+        return r < 0 ? r : host_view_open(&hc, ret, err);
+}
+
 int open_host_of(const struct config *config, int32_t pid, struct host_view **ret, struct err *err)
 {
         struct host_config hc = {0};

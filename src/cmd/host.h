@@ -10,6 +10,8 @@ void raise_descriptor_limit(void);
 int open_host(const struct config *config, struct host_view **ret, struct err *err);
 /* The same for a command that 'run' started, unless pid is 0; it is among the levels in any case.
  */
+/* Only the model servers that --engine names, beside GPUs of elsewhere. */
+int open_engines(const struct config *config, struct host_view **ret, struct err *err);
 int open_host_of(const struct config *config, int32_t pid, struct host_view **ret, struct err *err);
 /* After a tick: fails when not one of the levels that were asked for is there, or not the job that
  * was named. */

@@ -51,6 +51,7 @@ static void write_text(struct strbuf *out)
             [METRIC_SCOPE_SYSTEM] = "the machine",
             [METRIC_SCOPE_CORE] = "a CPU core",
             [METRIC_SCOPE_EVIDENCE] = "what the host does for a GPU",
+            [METRIC_SCOPE_SERVING] = "a model server (--engine)",
         };
         for (enum metric_group g = 0; g < METRIC_GROUP_COUNT; g++) {
                 strbuf_putf(out, "%s%s\n", g ? "\n" : "", metric_group_name(g));

@@ -11,6 +11,7 @@
 #include "present/stream/host_json.h"
 #include "present/stream/json.h"
 #include "present/text/host_table.h"
+#include "present/text/serving_table.h"
 #include "present/text/stack_look.h"
 #include "present/text/table.h"
 #include "session/session.h"
@@ -147,6 +148,7 @@ static int write_frame(const struct config *config, struct pipeline *p, const st
         if (options.focus && has_focus(frame, options.focus, err) < 0)
                 return err->code;
         table_write(frame, &options, out);
+        serving_table_write(frame->servings, frame->n_servings, options.width, out);
         return write_lines(config, p, frame, out) < 0 ? err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
@@ -199,6 +201,9 @@ static int read_host(struct host_view *view, int64_t first_ns, struct pipeline *
         }
         return 0;
 }
+
+/* So long the model servers are waited for, which are asked twice with a second between. */
+#define ENGINES_NS (3 * NS_PER_S)
 
 /* DCGM leaves its counters blank in its first round: of a capture, the first that has them is
  * shown.
@@ -253,6 +258,9 @@ static int write_all(const struct config *config, struct host_view *view, struct
                 *ret_alone = *err;
                 tell_alone(config, err, out);
         }
+        bool settled = view && (r > 0 || alone) && host_view_settle(view, ENGINES_NS);
+        if (settled && r > 0 && pipeline_is_live(*p))
+                r = pipeline_next(*p, &frame, err);
         if (view && (r >= 0 || alone)) {
                 int got = read_host(view, begun, *p, frame, &host, err);
                 r = got < 0 || alone ? got : r;
@@ -268,6 +276,8 @@ static int write_all(const struct config *config, struct host_view *view, struct
         }
         if (r > 0 && frame)
                 r = write_frame(config, *p, frame, out, err);
+        if (!shows_host(config))
+                host = NULL; /* it was opened for the engines alone */
         const struct host *shown = host ? host : view || !frame ? NULL : pipeline_host(*p);
         if (r == 0 && shown)
                 write_host(config, shown, frame == NULL, out);
@@ -310,11 +320,14 @@ static int write_moment(const struct config *config, struct host_view **view, st
                         struct strbuf *out, struct err *ret_alone, struct err *err)
 {
         int r = 0;
-        if (!shows_host(config))
-                r = refuse_host_options(config, "add --host, or leave it out", err);
-        else
+        if (shows_host(config))
                 r = open_host(config, view, err);
-        if (r < 0 && r != ERR_USAGE && !config_flag(config, OPT_HOST))
+        else
+                r = refuse_host_options(config, "add --host, or leave it out", err);
+        if (r == 0 && !*view && setup_names_engines(config))
+                r = open_engines(config, view, err);
+        if (r < 0 && r != ERR_USAGE && !config_flag(config, OPT_HOST) &&
+            !setup_names_engines(config))
                 r = 0; /* GPUs are shown where the host cannot be read */
         return r == 0 ? write_all(config, *view, p, out, ret_alone, err) : r;
 }

@@ -18,7 +18,7 @@
 
 #define LOOK_EVERY_NS NS_PER_S
 
-struct serving {
+struct serve_run {
         struct config options;
         enum log_format log;
         struct serve_setup setup;
@@ -46,7 +46,7 @@ struct serving {
 /* --- what is said ---------------------------------------------------------------------------- */
 
 static void PRINTF_LIKE(4, 5)
-    tell(const struct serving *s, enum log_level level, const char *event, const char *fmt, ...)
+    tell(const struct serve_run *s, enum log_level level, const char *event, const char *fmt, ...)
 {
         char text[2048];
         va_list ap;
@@ -57,14 +57,14 @@ static void PRINTF_LIKE(4, 5)
         log_write(s->log, &line);
 }
 
-static void tell_lines(const struct serving *s, struct strbuf *notices)
+static void tell_lines(const struct serve_run *s, struct strbuf *notices)
 {
         for (const char *line = strbuf_str(notices), *end; (end = strchr(line, '\n'));
              line = end + 1)
                 tell(s, LOG_WARN, "config", "%.*s", (int)(end - line), line);
 }
 
-static int tell_end(const struct serving *s, const struct err *err)
+static int tell_end(const struct serve_run *s, const struct err *err)
 {
         if (!s || s->log == LOG_TEXT)
                 return complain(err);
@@ -76,7 +76,7 @@ static int tell_end(const struct serving *s, const struct err *err)
 static void on_journal(void *arg, int64_t wall_ns, const char *gpu, const char *kind,
                        const char *text)
 {
-        const struct serving *s = arg;
+        const struct serve_run *s = arg;
         bool told = strcmp(kind, "source") == 0 || strcmp(kind, "push") == 0 ||
                     strcmp(kind, "state") == 0 || strcmp(kind, "dump") == 0;
         const enum log_level level = strcmp(kind, "xid") == 0 ? LOG_WARN : LOG_INFO;
@@ -89,14 +89,14 @@ static void on_journal(void *arg, int64_t wall_ns, const char *gpu, const char *
 
 static bool wake_server(void *arg)
 {
-        struct serving *s = arg;
+        struct serve_run *s = arg;
         pthread_mutex_lock(&s->lock);
         bool watched = s->server && server_wake(s->server);
         pthread_mutex_unlock(&s->lock);
         return watched;
 }
 
-static int start_server(struct serving *s, struct err *err)
+static int start_server(struct serve_run *s, struct err *err)
 {
         struct server *server = NULL;
         const struct server_config sc = {.settings = &s->setup.settings,
@@ -119,7 +119,7 @@ static int start_server(struct serving *s, struct err *err)
         return r;
 }
 
-static void stop_server(struct serving *s)
+static void stop_server(struct serve_run *s)
 {
         pthread_mutex_lock(&s->lock);
         struct server *server = s->server;
@@ -129,7 +129,7 @@ static void stop_server(struct serving *s)
 }
 
 /* Without a state folder of one's own there are no records. */
-static int start_keeper(struct serving *s, bool has_state, struct err *err)
+static int start_keeper(struct serve_run *s, bool has_state, struct err *err)
 {
         char text[512];
         const char *root = config_text(&s->options, OPT_ROOT);
@@ -159,7 +159,7 @@ static void hide_command(struct run_facts *facts, const char *path)
 /* The report of a recording as text; on the archive's thread. */
 static int write_report(void *arg, const char *path, struct strbuf *out)
 {
-        struct serving *s = arg;
+        struct serve_run *s = arg;
         struct err err = {0};
         struct run_summary r = {0};
         int done = run_summary_recorded(&r, &s->options, path, &err);
@@ -172,13 +172,13 @@ static int write_report(void *arg, const char *path, struct strbuf *out)
         return done;
 }
 
-static void open_archive(struct serving *s)
+static void open_archive(struct serve_run *s)
 {
         const char *dir = config_text(&s->options, OPT_SESSIONS);
         s->archive = dir ? archive_open(dir, write_report, s) : NULL;
 }
 
-static int open_flight(struct serving *s, struct err *err)
+static int open_flight(struct serve_run *s, struct err *err)
 {
         char text[SETUP_NOTICE_MAX];
         int r = flight_setup_open(&s->options, &s->flight, text, err);
@@ -187,7 +187,7 @@ static int open_flight(struct serving *s, struct err *err)
         return r;
 }
 
-static int start_live(struct serving *s, char *text, size_t size, struct err *err)
+static int start_live(struct serve_run *s, char *text, size_t size, struct err *err)
 {
         char inside[SETUP_PATH_MAX], unused[SETUP_NOTICE_MAX];
         const struct config *c = &s->options;
@@ -208,7 +208,7 @@ static int start_live(struct serving *s, char *text, size_t size, struct err *er
 }
 
 /* The queue survives a restart where the state folder is ours. */
-static int start_push(struct serving *s, bool has_state, struct err *err)
+static int start_push(struct serve_run *s, bool has_state, struct err *err)
 {
         char dir[SERVE_PATH_MAX + 16], text[SERVE_PATH_MAX + 256];
         const struct serve_setup *setup = &s->setup;
@@ -232,7 +232,7 @@ static int start_push(struct serving *s, bool has_state, struct err *err)
         return r;
 }
 
-static void stop_push(struct serving *s)
+static void stop_push(struct serve_run *s)
 {
         size_t left = push_close(s->push);
         s->push = NULL;
@@ -242,13 +242,13 @@ static void stop_push(struct serving *s)
 }
 
 /* Before there is a server, which takes it back when it is used. */
-static void make_link(struct serving *s)
+static void make_link(struct serve_run *s)
 {
         if (s->setup.auth.viewer[0] && auth_make_link(&s->setup.auth, clock_mono_ns()) == 0)
                 snprintf(s->link, sizeof(s->link), "%s", s->setup.auth.once);
 }
 
-static int start_serving(struct serving *s, struct err *err)
+static int start_serving(struct serve_run *s, struct err *err)
 {
         char text[512];
         s->past = past_open();
@@ -271,7 +271,7 @@ static int start_serving(struct serving *s, struct err *err)
         return r < 0 ? r : start_server(s, err);
 }
 
-static void stop_serving(struct serving *s)
+static void stop_serving(struct serve_run *s)
 {
         stop_server(s);
         stop_push(s);
@@ -288,7 +288,7 @@ static void stop_serving(struct serving *s)
 
 /* --- what is told ---------------------------------------------------------------------------- */
 
-static void tell_place(struct serving *s)
+static void tell_place(struct serve_run *s)
 {
         const struct listen_place *p = &s->setup.place;
         char url[LISTEN_TEXT_MAX + 32];
@@ -306,7 +306,7 @@ static void tell_place(struct serving *s)
 
 /* A disk that is full: counters go on, and are not kept. Once when it begins, and when it is over.
  */
-static void tell_unkept(struct serving *s, int code)
+static void tell_unkept(struct serve_run *s, int code)
 {
         if (code == s->unkept)
                 return;
@@ -322,7 +322,7 @@ static void tell_unkept(struct serving *s, int code)
 }
 
 /* A source that cannot be opened is told once, not at every attempt. */
-static int tell_trouble(struct serving *s, struct err *err)
+static int tell_trouble(struct serve_run *s, struct err *err)
 {
         struct live_status status;
         live_status(s->live, &status);
@@ -345,7 +345,7 @@ static int tell_trouble(struct serving *s, struct err *err)
         return 0;
 }
 
-static void tell_change(struct serving *s, char told[PUSH_TEXT_MAX], const char *now, bool again)
+static void tell_change(struct serve_run *s, char told[PUSH_TEXT_MAX], const char *now, bool again)
 {
         if (strcmp(now, told) == 0)
                 return;
@@ -357,7 +357,7 @@ static void tell_change(struct serving *s, char told[PUSH_TEXT_MAX], const char 
 }
 
 /* Once when it begins, and when it is over. */
-static void tell_pushing(struct serving *s)
+static void tell_pushing(struct serve_run *s)
 {
         char trouble[PUSH_TEXT_MAX], refusal[PUSH_TEXT_MAX];
         if (!s->push)
@@ -368,7 +368,7 @@ static void tell_pushing(struct serving *s)
 }
 
 /* Each dump once, whoever asked for it. */
-static void tell_dumps(struct serving *s)
+static void tell_dumps(struct serve_run *s)
 {
         struct dump_status d;
         if (!s->flight)
@@ -389,7 +389,7 @@ static void tell_dumps(struct serving *s)
 }
 
 /* What a reload would change to. It never opens a door. */
-static int read_again(const struct serving *s, const struct config *config,
+static int read_again(const struct serve_run *s, const struct config *config,
                       struct serve_setup *fresh, struct strbuf *notices, struct err *err)
 {
         struct config options = {0};
@@ -405,7 +405,7 @@ static int read_again(const struct serving *s, const struct config *config,
                       : r;
 }
 
-static void restart_server(struct serving *s, struct serve_setup *fresh)
+static void restart_server(struct serve_run *s, struct serve_setup *fresh)
 {
         struct err err = {0};
         notify_say("RELOADING=1");
@@ -422,7 +422,7 @@ static void restart_server(struct serving *s, struct serve_setup *fresh)
         notify_say("READY=1");
 }
 
-static void reload(struct serving *s, const struct config *config)
+static void reload(struct serve_run *s, const struct config *config)
 {
         struct err err = {0};
         struct strbuf notices = {0};
@@ -443,7 +443,7 @@ static void reload(struct serving *s, const struct config *config)
         free(fresh);
 }
 
-static int watch(struct serving *s, const struct config *config, const sigset_t *set,
+static int watch(struct serve_run *s, const struct config *config, const sigset_t *set,
                  struct err *err)
 {
         int64_t every = notify_watchdog_ns();
@@ -467,7 +467,7 @@ static int watch(struct serving *s, const struct config *config, const sigset_t 
 
 /* --- the command ----------------------------------------------------------------------------- */
 
-static int serve_prepare(const struct config *config, struct serving *s, struct err *err)
+static int serve_prepare(const struct config *config, struct serve_run *s, struct err *err)
 {
         struct strbuf notices = {0};
         int r = serve_setup_options(config, &s->options, err);
@@ -483,7 +483,7 @@ static int serve_prepare(const struct config *config, struct serving *s, struct 
         return r;
 }
 
-static int serve(const struct config *config, struct serving *s, struct err *err)
+static int serve(const struct config *config, struct serve_run *s, struct err *err)
 {
         sigset_t set;
         sigemptyset(&set);
@@ -507,7 +507,7 @@ static int serve(const struct config *config, struct serving *s, struct err *err
 static int serve_run(const struct config *config)
 {
         struct err err = {0};
-        struct serving *s = calloc(1, sizeof(*s));
+        struct serve_run *s = calloc(1, sizeof(*s));
         int r = s ? 0 : err_set(&err, -ENOMEM, "out of memory");
         if (r == 0) {
                 s->fd = -1;

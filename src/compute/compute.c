@@ -154,6 +154,8 @@ void host_seen_take(struct host_seen *seen, const struct host *host,
                     const struct process_list *processes)
 {
         seen->n = host->n_gpus;
+        seen->n_servings = host->n_servings;
+        memcpy(seen->servings, host->servings, host->n_servings * sizeof(host->servings[0]));
         for (size_t i = 0; i < host->n_gpus; i++) {
                 memcpy(seen->labels[i], host->gpus[i], ENTITY_LABEL_MAX);
                 evidence_take(host, host->gpus[i], processes, &seen->evidence[i]);

@@ -5,6 +5,7 @@
 #include "compute/limiter.h"
 #include "compute/live.h"
 #include "compute/peaks.h"
+#include "compute/serving_limit.h"
 #include "model/frame.h"
 
 struct weights {
@@ -50,6 +51,8 @@ struct host_seen {
         size_t n;
         char labels[HOST_GPUS_MAX][ENTITY_LABEL_MAX];
         struct host_evidence evidence[HOST_GPUS_MAX];
+        size_t n_servings;
+        struct serving servings[SERVINGS_MAX];
 };
 
 /* processes may be NULL; they matter for recordings without evidence. */
@@ -61,6 +64,8 @@ struct compute {
         struct memory_of *memory; /* by entity slot */
         size_t n;
         struct host_seen host; /* no GPUs when nothing is known of the host */
+        struct serving_window servings[SERVINGS_MAX]; /* by a server's place in the host */
+        struct served served[SERVINGS_MAX];           /* what the newest frame points to */
         /* For comparing the GPUs of a frame; room for so many. */
         size_t live_room;
         struct live_rank **live;
@@ -82,6 +87,9 @@ int compute_row(struct compute *c, int64_t mono_ns, const struct sample *whole, 
  * says.
  */
 void compute_limits(struct compute *c, struct frame *frame);
+/* Joins the model servers that c->host has with their GPUs, whose limits are decided, and decides
+ * what limits each server. */
+void compute_servings(struct compute *c, struct frame *frame);
 /* Without that: only learns what each GPU draws at rest. */
 void compute_learn(struct compute *c, struct frame *frame);
 

@@ -2,6 +2,7 @@
 
 #include "compute/levels.h"
 #include "engine/evidence.h"
+#include "engine/serving_beat.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,14 +13,32 @@ struct host_view {
         unsigned now;
         bool started;
         struct evidence_join places;
+        bool engines_only;
+        struct serving_beat *serving; /* NULL where no model servers are asked */
 };
+
+/* Those that are looked for, and not named, are no reason to fail. */
+static int open_serving(struct host_view *v, const struct host_config *config, struct err *err)
+{
+        const struct serving_config sc = {.engines = config->engines, .root = config->root};
+        struct err unused = {0};
+        if (!config->engines || !config->engines[0])
+                return 0;
+        if (strcmp(config->engines, "auto") != 0)
+                return serving_beat_start(&sc, &v->serving, err);
+        serving_beat_start(&sc, &v->serving, &unused);
+        return 0;
+}
 
 int host_view_open(const struct host_config *config, struct host_view **ret, struct err *err)
 {
         struct host_view *v = calloc(1, sizeof(*v));
         if (!v)
                 return err_set(err, -ENOMEM, "out of memory");
+        v->engines_only = config->engines_only;
         int r = host_open(config, &v->reader, err);
+        if (r == 0)
+                r = open_serving(v, config, err);
         if (r < 0) {
                 host_view_close(v);
                 return r;
@@ -32,6 +51,7 @@ void host_view_close(struct host_view *v)
 {
         if (!v)
                 return;
+        serving_beat_close(v->serving);
         host_close(v->reader);
         free(v);
 }
@@ -48,6 +68,13 @@ int host_view_tick(struct host_view *v, struct host **ret, struct err *err)
         v->started = true;
         *ret = now;
         return 0;
+}
+
+bool host_view_settle(struct host_view *v, int64_t patience_ns)
+{
+        if (v->serving)
+                serving_beat_settle(v->serving, patience_ns);
+        return v->serving != NULL;
 }
 
 unsigned host_view_levels_of(const struct host_view *v, int32_t pid)
@@ -113,6 +140,10 @@ void host_view_see(struct host_view *v, const struct gpu_use *u)
 void host_view_join(struct host_view *v, struct host *h, const struct gpu_use *u)
 {
         size_t place[HOST_GPUS_MAX];
+        if (v->serving)
+                serving_beat_join(v->serving, u, h);
+        if (v->engines_only)
+                return;
         for (size_t i = 0; i < u->n; i++)
                 place[i] = evidence_place(&v->places, u->labels[i]);
         for (size_t i = 0; i < v->places.n; i++)

@@ -11,6 +11,9 @@ int host_view_open(const struct host_config *config, struct host_view **ret, str
 void host_view_close(struct host_view *v);
 /* One tick now. *ret is valid until the next call. 0 or a negative code with err. */
 int host_view_tick(struct host_view *v, struct host **ret, struct err *err);
+/* Waits until the model servers that are named were asked twice; at most so long. False when none
+ * are asked at all. */
+bool host_view_settle(struct host_view *v, int64_t patience_ns);
 /* As host_servers, of the last tick. */
 size_t host_view_servers(const struct host_view *v, struct host_server *list, size_t max);
 /* As host_levels_of. */

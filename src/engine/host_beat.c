@@ -13,7 +13,7 @@ struct host_beat {
         struct crew crew;
         struct host_beat_config config; /* levels are those that the view reads */
         bool own_view;
-        char *texts[4];     /* what config.host borrows */
+        char *texts[5];     /* what config.host borrows */
         struct gpu_use use; /* the worker's copy of seen */
         int64_t last_ns;    /* when the host was read last */
         struct host_beat_result result;
@@ -142,7 +142,7 @@ static void keep_beat(void *arg)
 static bool keep_texts(struct host_beat *h)
 {
         const char **texts[] = {&h->config.host.root, &h->config.host.user, &h->config.host.job,
-                                &h->config.host.cgroup};
+                                &h->config.host.cgroup, &h->config.host.engines};
         for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
                 if (!*texts[i])
                         continue;

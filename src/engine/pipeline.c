@@ -367,7 +367,7 @@ static void take_recorded_host(struct pipeline *p)
 {
         const struct host *host = pipeline_host(p);
         if (!host) {
-                p->compute.host.n = 0;
+                p->compute.host.n = p->compute.host.n_servings = 0;
                 return;
         }
         bool lent = p->frame.may_name_processes && evidence_needs_processes(host);
@@ -434,6 +434,7 @@ void pipeline_judge(struct pipeline *p)
 {
         take_host(p);
         compute_limits(&p->compute, &p->frame);
+        compute_servings(&p->compute, &p->frame);
 }
 
 static int fill_frame(struct pipeline *p, const struct batch *batch, struct err *err)

@@ -74,6 +74,8 @@ int shown_fill(struct shown *s, const struct frame *from)
         }
         copy_processes(&from->processes, to);
         copy_nodes(from, to);
+        if (from->n_servings > 0)
+                memcpy(to->servings, from->servings, from->n_servings * sizeof(to->servings[0]));
         snprintf(to->provenance, sizeof(to->provenance), "%s", from->provenance);
         return 0;
 }
@@ -99,5 +101,6 @@ const struct frame *shown_take(struct shown *s)
         s->fresh = false;
         /* The array moved, and with it the text the frame points to. */
         front->frame.provenance = front->provenance;
+        front->frame.servings = front->servings;
         return front->rows ? &front->frame : NULL;
 }

@@ -15,6 +15,7 @@ struct shown_frame {
         size_t process_cap;
         struct node *nodes;
         size_t node_cap;
+        struct served servings[SERVINGS_MAX];
         char provenance[64];
 };
 

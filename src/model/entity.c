@@ -66,6 +66,7 @@ bool entity_owns(const struct entity *e, enum metric_scope scope)
         case METRIC_SCOPE_SYSTEM:
         case METRIC_SCOPE_CORE:
         case METRIC_SCOPE_EVIDENCE:
+        case METRIC_SCOPE_SERVING:
         case METRIC_SCOPE_COUNT:
                 break;
         }

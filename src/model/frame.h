@@ -54,6 +54,8 @@ struct frame {
         bool knows_processes;     /* the source tells which there are */
         const struct node *nodes; /* the machines that were asked; NULL where there is one */
         size_t n_nodes;
+        const struct served *servings; /* model servers that are read beside the GPUs */
+        size_t n_servings;
         struct process_list processes; /* those on the GPUs shown; empty unless asked for */
 };
 

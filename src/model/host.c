@@ -56,12 +56,13 @@ static const struct {
 
 size_t host_rows(enum metric_scope scope)
 {
-        return tables[scope].n;
+        return scope == METRIC_SCOPE_SERVING ? SERVING_COUNT : tables[scope].n;
 }
 
 const struct metric_info *host_row(enum metric_scope scope, size_t row)
 {
-        return &tables[scope].rows[row];
+        return scope == METRIC_SCOPE_SERVING ? serving_info((enum serving_figure)row)
+                                             : &tables[scope].rows[row];
 }
 
 static const struct {

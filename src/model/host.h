@@ -5,6 +5,7 @@
 #pragma once
 
 #include "model/metric.h"
+#include "model/serving.h"
 #include "model/value.h"
 
 #include <stddef.h>
@@ -125,6 +126,8 @@ struct host {
         size_t n_gpus;
         char gpus[HOST_GPUS_MAX][32];                 /* labels */
         struct host_evidence evidence[HOST_GPUS_MAX]; /* of each of them */
+        size_t n_servings;
+        struct serving servings[SERVINGS_MAX]; /* a server keeps its place */
         size_t n_busiest;
         struct host_process busiest[HOST_BUSIEST_MAX]; /* most CPU time first, then memory */
 };

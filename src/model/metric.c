@@ -78,6 +78,7 @@ const char *metric_scope_name(enum metric_scope scope)
             [METRIC_SCOPE_SYSTEM] = "system",
             [METRIC_SCOPE_CORE] = "core",
             [METRIC_SCOPE_EVIDENCE] = "evidence",
+            [METRIC_SCOPE_SERVING] = "engine",
         };
         return names[scope];
 }

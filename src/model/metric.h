@@ -45,6 +45,7 @@ enum metric_scope {
         METRIC_SCOPE_SYSTEM,    /* the machine */
         METRIC_SCOPE_CORE,      /* a CPU core */
         METRIC_SCOPE_EVIDENCE,  /* what the host does for a GPU */
+        METRIC_SCOPE_SERVING,   /* a model server */
         METRIC_SCOPE_COUNT
 };
 
@@ -69,7 +70,8 @@ enum metric metric_find(const char *name, size_t len);
 bool metric_is_profiling(enum metric metric);
 /* No GPU has less, in the unit. */
 double metric_least(enum metric metric);
-/* "instance", "partition", "gpu", "level", "level_gpu", "system", "core", "evidence". */
+/* "instance", "partition", "gpu", "level", "level_gpu", "system", "core", "evidence",
+ * "engine". */
 const char *metric_scope_name(enum metric_scope scope);
 /* "gauge", "counter", "last", "derived", "rate", "share". */
 const char *metric_kind_name(enum metric_kind kind);

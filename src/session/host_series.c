@@ -5,11 +5,10 @@
 static const struct {
         size_t first;
         enum metric_scope scope;
-} parts[] = {{HOST_SERIES_EVIDENCE, METRIC_SCOPE_EVIDENCE},
-             {HOST_SERIES_CORE, METRIC_SCOPE_CORE},
-             {HOST_SERIES_LEVEL_GPU, METRIC_SCOPE_LEVEL_GPU},
-             {HOST_SERIES_SYSTEM, METRIC_SCOPE_SYSTEM},
-             {HOST_SERIES_LEVEL, METRIC_SCOPE_LEVEL}};
+} parts[] = {
+    {HOST_SERIES_SERVING, METRIC_SCOPE_SERVING}, {HOST_SERIES_EVIDENCE, METRIC_SCOPE_EVIDENCE},
+    {HOST_SERIES_CORE, METRIC_SCOPE_CORE},       {HOST_SERIES_LEVEL_GPU, METRIC_SCOPE_LEVEL_GPU},
+    {HOST_SERIES_SYSTEM, METRIC_SCOPE_SYSTEM},   {HOST_SERIES_LEVEL, METRIC_SCOPE_LEVEL}};
 
 static size_t part_of(size_t series)
 {
@@ -53,6 +52,7 @@ size_t host_series_items(size_t series)
             [METRIC_SCOPE_SYSTEM] = 1,
             [METRIC_SCOPE_CORE] = HOST_CORES_MAX,
             [METRIC_SCOPE_EVIDENCE] = HOST_GPUS_MAX,
+            [METRIC_SCOPE_SERVING] = SERVINGS_MAX,
         };
         return items[host_series_scope(series)];
 }
@@ -82,6 +82,8 @@ struct value *host_value(struct host *h, size_t series, size_t item)
                 return &h->cores[item].util;
         case METRIC_SCOPE_EVIDENCE:
                 return &h->evidence[item].e[row];
+        case METRIC_SCOPE_SERVING:
+                return &h->servings[item].v[row];
         case METRIC_SCOPE_SYSTEM:
         case METRIC_SCOPE_INSTANCE:
         case METRIC_SCOPE_PARTITION:

@@ -10,17 +10,18 @@ enum host_series {
         HOST_SERIES_LEVEL_GPU = HOST_SERIES_SYSTEM + SYSTEM_COUNT,
         HOST_SERIES_CORE = HOST_SERIES_LEVEL_GPU + LEVEL_GPU_COUNT,
         HOST_SERIES_EVIDENCE = HOST_SERIES_CORE + CORE_COUNT,
-        HOST_SERIES_COUNT = HOST_SERIES_EVIDENCE + EVIDENCE_COUNT
+        HOST_SERIES_SERVING = HOST_SERIES_EVIDENCE + EVIDENCE_COUNT,
+        HOST_SERIES_COUNT = HOST_SERIES_SERVING + SERVING_COUNT
 };
 
 /* All pairs of a series and an item. */
 #define HOST_PLACES_MAX                                                                            \
         (LEVEL_COUNT * FIGURE_COUNT + SYSTEM_COUNT +                                               \
          LEVEL_COUNT * HOST_GPUS_MAX * LEVEL_GPU_COUNT + HOST_CORES_MAX +                          \
-         HOST_GPUS_MAX * EVIDENCE_COUNT)
+         HOST_GPUS_MAX * EVIDENCE_COUNT + SERVINGS_MAX * SERVING_COUNT)
 
 /* What the values belong to; an item is a number that says which: a level, level × HOST_GPUS_MAX +
- * GPU, 0, a core, a GPU. */
+ * GPU, 0, a core, a GPU, a model server. */
 enum metric_scope host_series_scope(size_t series);
 /* Counters are left out: the rates that come from them are kept. */
 bool host_series_kept(size_t series);

@@ -66,6 +66,8 @@ static int add_items(struct host_part *h, const struct host *host, size_t series
                 return add_gpus(h, host, series, first);
         if (scope == METRIC_SCOPE_CORE)
                 n = MIN(host->n_cores, n);
+        if (scope == METRIC_SCOPE_SERVING)
+                n = MIN(host->n_servings, n);
         for (size_t i = 0; r == 0 && i < n; i++) {
                 if (scope != METRIC_SCOPE_LEVEL || host->levels[i].asked)
                         r = add_value(h, first + i, series, i,

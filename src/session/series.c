@@ -21,6 +21,11 @@ struct series_scale series_scale(const struct metric_info *info)
 {
         if (info->scope == METRIC_SCOPE_CORE)
                 return (struct series_scale){1, 1000};
+        /* Tokens come every few milliseconds, and FLOP/s are too many for tenths to matter. */
+        if (info->scope == METRIC_SCOPE_SERVING && info->unit == UNIT_SECONDS)
+                return (struct series_scale){1, 1000000};
+        if (info->scope == METRIC_SCOPE_SERVING && info->unit == UNIT_PER_S)
+                return (struct series_scale){1, 100};
         return info->scope < METRIC_SCOPE_LEVEL ? scales[info->unit].gpu : scales[info->unit].host;
 }
 

@@ -142,7 +142,7 @@ SOURCES = {  # what all that reads GPUs takes
     "token-file": ("/nowhere", "{name}{count} --source http://127.0.0.1:1/metrics"),
 }
 HOSTS = {"hosts": NODES, "slurm": ("1", None), "ssh": ("/nowhere", "{name}{count} --hosts nowhere.invalid"), "remote-assay": ("/nowhere", "{name}{count} --hosts a --ssh ./ssh")}
-LEVELS = {"pid": ("999999999", "{host}"), "user": ("no-such-user", "{host}"), "job": ("none", "{host}"), "cgroup": ("/no/such", "{host}"), "levels": ("foo", "{host}"), "pss": ("", "{pss}")}
+LEVELS = {"pid": ("999999999", "{host}"), "user": ("no-such-user", "{host}"), "job": ("none", "{host}"), "cgroup": ("/no/such", "{host}"), "engine": ("nowhere", "{host}"), "levels": ("foo", "{host}"), "pss": ("", "{pss}")}
 
 USED = {
     "once": (ONCE, {"schema": ("", None), **SOURCES, **HOSTS, **LEVELS, "flops": ("bf16", ONCE + " --json"), "poll": ("5", None), "at": ("500", None), "json": ("", None), "csv": ("", None), "focus-gpu": ("0", None),

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "present/stream/json.h"
+#include "present/stream/serving_json.h"
 
 static void put_gpus(struct jsonw *j, const struct host *h, const struct level_state *l)
 {
@@ -84,6 +85,7 @@ void host_json_rows(const struct host *h, struct strbuf *out)
                 if (l == LEVEL_SYSTEM) {
                         put_machine(&j, h);
                         put_evidence(&j, h);
+                        jsonw_servings(&j, h->servings, h->n_servings);
                 }
                 jsonw_end(&j);
                 strbuf_putc(out, '\n');
@@ -126,6 +128,7 @@ void host_json_document(const struct host *h, const char *version, struct strbuf
         put_time(&j, h);
         jsonw_array(&j, "gpus");
         jsonw_end(&j);
+        jsonw_servings(&j, h->servings, h->n_servings);
         host_json_member(&j, h);
         jsonw_end(&j);
         strbuf_putc(out, '\n');

@@ -1,6 +1,7 @@
 #include "present/stream/json.h"
 
 #include "base/clock.h"
+#include "present/stream/serving_json.h"
 
 void jsonw_value(struct jsonw *j, const char *name, struct value v)
 {
@@ -272,6 +273,7 @@ void json_write_frame(const struct frame *frame, const char *version, struct str
         jsonw_text(&j, "version", version);
         put_when(&j, frame);
         put_nodes(&j, frame);
+        jsonw_served(&j, frame->servings, frame->n_servings);
         jsonw_array(&j, "gpus");
         for (size_t i = 0; i < frame->n; i++) {
                 jsonw_line(&j);

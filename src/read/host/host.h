@@ -14,7 +14,11 @@ struct host_config {
         const char *job;
         const char *cgroup; /* a path as in /proc/PID/cgroup, or a folder below /sys/fs/cgroup */
         bool pss;           /* measure PSS and USS, on a budget */
-        bool reaps;         /* our first thread started the target, and we are its subreaper */
+        /* Model servers to ask: addresses between commas, "auto" for those that run here. "" or
+         * NULL: none. */
+        const char *engines;
+        bool engines_only; /* the GPUs are of another host: nothing of this one is said of them */
+        bool reaps;        /* our first thread started the target, and we are its subreaper */
 };
 
 struct host_reader;

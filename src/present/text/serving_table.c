@@ -1,0 +1,55 @@
+#include "present/text/serving_table.h"
+
+#include "present/serving_words.h"
+
+#include <string.h>
+
+#define INDENT 2
+
+/* Breaks at blanks; what follows the first line is indented by two more. */
+static void put_wrapped(struct strbuf *out, const char *text, unsigned width)
+{
+        unsigned indent = INDENT;
+        while (*text) {
+                size_t room = width > indent + 20 ? width - indent : 20, len = strlen(text);
+                if (len > room) {
+                        len = room;
+                        while (len > 0 && text[len] != ' ')
+                                len--;
+                        len = len > 0 ? len : strcspn(text, " ");
+                }
+                strbuf_putf(out, "%*s%.*s\n", (int)indent, "", (int)len, text);
+                text += len + strspn(text + len, " ");
+                indent = 2 * INDENT;
+        }
+}
+
+static void put_line(struct strbuf *out, struct strbuf *line, unsigned width)
+{
+        put_wrapped(out, strbuf_str(line), width);
+        strbuf_clear(line);
+}
+
+void serving_table_write(const struct served *list, size_t n, unsigned width, struct strbuf *out)
+{
+        struct strbuf line = {0};
+        for (size_t i = 0; i < n; i++) {
+                const struct served *s = &list[i];
+                strbuf_putc(out, '\n');
+                serving_put_name(out, &s->s);
+                strbuf_putc(out, '\n');
+                serving_put_load(&line, &s->s);
+                put_line(out, &line, width);
+                serving_put_latency(&line, &s->s);
+                put_line(out, &line, width);
+                serving_put_limit(&line, s);
+                if (serving_try(s)[0])
+                        strbuf_putf(&line, ": %s", serving_try(s));
+                put_line(out, &line, width);
+                serving_put_headroom(&line, s);
+                put_line(out, &line, width);
+                serving_put_yield(&line, s);
+                put_line(out, &line, width);
+        }
+        strbuf_finish(&line);
+}

@@ -1,0 +1,215 @@
+#include "read/engines/engines.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "read/engines/find.h"
+#include "read/engines/parse.h"
+#include "read/host/files.h"
+#include "read/host/procfs.h"
+#include "read/prometheus/address.h"
+#include "read/prometheus/swarm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+struct engines {
+        struct engines_config config;
+        int root, wake;
+        double tick_s; /* of CPU times in /proc */
+        struct swarm *swarm;
+        struct engine_parser *parser;
+        size_t n;
+        struct engine_target targets[SERVINGS_MAX];
+        uint16_t ports[SERVINGS_MAX]; /* on this host; 0 elsewhere */
+};
+
+static void engines_take_answer(void *arg, size_t i, const char *text, size_t len, const char *why,
+                                const char *hint)
+{
+        struct engines *e = arg;
+        struct engine_target *t = &e->targets[i];
+        (void)hint;
+        t->answered = false;
+        if (why) {
+                snprintf(t->why, sizeof(t->why), "%s", why);
+                return;
+        }
+        engine_parse(e->parser, text, len, &t->reading);
+        t->reading.mono_ns = clock_mono_ns();
+        t->answered = t->reading.kind != ENGINE_UNKNOWN;
+        snprintf(t->why, sizeof(t->why), "%s",
+                 t->answered ? "" : "it answers, but with no metrics of a model server");
+}
+
+int engines_open(const struct engines_config *config, struct engines **ret, struct err *err)
+{
+        struct engines *e = calloc(1, sizeof(*e));
+        if (!e)
+                return err_set(err, -ENOMEM, "out of memory");
+        e->config = *config;
+        e->tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
+        e->root = files_open_root(config->root);
+        e->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        int r = e->root < 0 ? e->root : e->wake < 0 ? -errno : 0;
+        if (r < 0)
+                err_set(err, r, "cannot read engines: %s", strerror(-r));
+        if (r == 0 && engine_parser_open(&e->parser) < 0)
+                r = err_set(err, -ENOMEM, "out of memory");
+        const struct swarm_config sc = {.n = SERVINGS_MAX,
+                                        .timeout_ns = config->timeout_ns,
+                                        .wake = e->wake,
+                                        .done = engines_take_answer,
+                                        .arg = e};
+        if (r == 0)
+                r = swarm_open(&sc, &e->swarm, err);
+        if (r < 0) {
+                engines_close(e);
+                return r;
+        }
+        *ret = e;
+        return 0;
+}
+
+void engines_close(struct engines *e)
+{
+        if (!e)
+                return;
+        swarm_close(e->swarm);
+        engine_parser_close(e->parser);
+        closep(&e->root);
+        closep(&e->wake);
+        free(e);
+}
+
+/* The port of an address on this host; 0 for another host, and for what says none. */
+static uint16_t local_port(const struct address *a)
+{
+        const char *host = strstr(a->origin, "://");
+        const char *colon = host ? strrchr(host + 3, ':') : NULL;
+        if (!a->loopback)
+                return 0;
+        unsigned long port = colon ? strtoul(colon + 1, NULL, 10) : 80;
+        return port < 65536 ? (uint16_t)port : 0;
+}
+
+int engines_add(struct engines *e, const char *url, int32_t pid, struct err *err)
+{
+        struct address a;
+        int r = address_parse(url, &a, err);
+        if (r < 0)
+                return r;
+        if (!a.is_url) {
+                err_set(err, ERR_USAGE, "'%s' is no address of a model server", url);
+                return err_hint(err, "http://localhost:8000, or auto for those that run here");
+        }
+        if (e->n == SERVINGS_MAX)
+                return err_set(err, -ENOSPC, "more than %d model servers", SERVINGS_MAX);
+        r = swarm_set(e->swarm, e->n, url, err);
+        if (r < 0)
+                return r;
+        e->ports[e->n] = local_port(&a);
+        e->targets[e->n] = (struct engine_target){.url = swarm_shown(e->swarm, e->n, true),
+                                                  .pid = pid,
+                                                  .reading.kind = ENGINE_UNKNOWN,
+                                                  .why = "not asked yet"};
+        e->n++;
+        return 0;
+}
+
+static bool is_known_engine(const struct engines *e, const struct engine_place *place)
+{
+        for (size_t i = 0; i < e->n; i++) {
+                if (strcmp(e->targets[i].url, strstr(place->url, "://") + 3) == 0)
+                        return true;
+        }
+        return false;
+}
+
+void engines_discover(struct engines *e)
+{
+        struct engine_place places[SERVINGS_MAX];
+        struct err err = {0};
+        size_t n = engines_find(e->root, places, SERVINGS_MAX);
+        for (size_t i = 0; i < n; i++) {
+                if (!is_known_engine(e, &places[i]))
+                        engines_add(e, places[i].url, places[i].pid, &err);
+        }
+}
+
+size_t engines_count(const struct engines *e)
+{
+        return e->n;
+}
+
+const struct engine_target *engines_at(const struct engines *e, size_t i)
+{
+        return &e->targets[i];
+}
+
+static struct value cpu_time(const struct engines *e, const char *path)
+{
+        char text[1024];
+        struct proc_stat st;
+        ssize_t n = files_read(e->root, path, text, sizeof(text));
+        if (n < 0)
+                return files_missing(n);
+        if (procfs_stat(text, (size_t)n, &st) < 0)
+                return value_missing(STATE_ERROR);
+        return value_ok((double)st.own * e->tick_s);
+}
+
+/* What the process that takes the requests costs: two small files. */
+static void read_process(struct engines *e, size_t i)
+{
+        struct engine_target *t = &e->targets[i];
+        char path[64];
+        if (t->pid == 0 && e->ports[i] > 0)
+                t->pid = engines_listener(e->root, e->ports[i]);
+        if (t->pid == 0)
+                return;
+        snprintf(path, sizeof(path), "/proc/%d/stat", t->pid);
+        t->reading.v[SERVING_CPU_TIME] = cpu_time(e, path);
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", t->pid, t->pid);
+        t->reading.v[SERVING_CPU_MAIN_TIME] = cpu_time(e, path);
+        /* It may have been started again, with another pid. */
+        if (!value_there(t->reading.v[SERVING_CPU_TIME]))
+                t->pid = 0;
+}
+
+static bool all_answered(const struct engines *e)
+{
+        for (size_t i = 0; i < e->n; i++) {
+                if (swarm_asks(e->swarm, i))
+                        return false;
+        }
+        return true;
+}
+
+bool engines_ask(struct engines *e, int64_t until_ns)
+{
+        bool woken = false;
+        for (size_t i = 0; i < e->n; i++)
+                swarm_ask(e->swarm, i);
+        while (!woken && !all_answered(e) && clock_mono_ns() < until_ns)
+                woken = !swarm_run(e->swarm, until_ns);
+        for (size_t i = 0; i < e->n; i++) {
+                struct engine_target *t = &e->targets[i];
+                if (swarm_asks(e->swarm, i) && !woken) {
+                        t->answered = false;
+                        snprintf(t->why, sizeof(t->why), "no answer yet");
+                } else if (t->answered) {
+                        read_process(e, i);
+                }
+        }
+        return !woken;
+}
+
+void engines_wake(struct engines *e)
+{
+        uint64_t one = 1;
+        /* A counter that is full wakes as well. */
+        if (write(e->wake, &one, sizeof(one)) < 0)
+                return;
+}

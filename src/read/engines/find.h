@@ -1,0 +1,29 @@
+/*
+ * Model servers among this user's processes: those that hold a GPU, or whose children do, and
+ * listen where their command line says. Nothing is asked here, and nothing beyond this host is
+ * found.
+ */
+#pragma once
+
+#include "model/serving.h"
+
+struct engine_place {
+        enum engine_kind kind;
+        int32_t pid;
+        char url[SERVING_TEXT_MAX];
+};
+
+/* root: the folder that stands for "/", open. Returns how many were found, at most max. */
+size_t engines_find(int root, struct engine_place *ret, size_t max);
+/* This user's process that listens on a TCP port of this host; 0 when there is none. Of several
+ * that share the socket, the one that was started first. */
+int32_t engines_listener(int root, uint16_t port);
+
+/* The parts, for tests. The port that a command line (arguments that end in NUL) says; 0 when it is
+ * none of the engine's. */
+uint16_t engines_command_port(const char *command, size_t len, enum engine_kind *ret_kind,
+                              const char **ret_path);
+/* Walks the lines of /proc/net/tcp or tcp6: the next inode that listens on the port, 0 at the end.
+ * loopback: whether it is reached through 127.0.0.1. */
+uint64_t engines_next_socket(const char *text, size_t len, size_t *at, uint16_t port,
+                             bool *ret_loopback);

@@ -1,0 +1,113 @@
+"""Model servers beside the GPUs: a playing one with its GPU, and the metrics of each engine as they are written."""
+import http.server
+import json
+import pathlib
+import sys
+import threading
+
+import pytest
+
+from conftest import FIXTURES
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "serving"))
+from model import Load  # noqa: E402
+from play import PID, Player  # noqa: E402
+
+
+@pytest.fixture
+def play(tmp_path):
+    """Starts a playing server; all end with the test."""
+    players = []
+
+    def start(**load):
+        players.append(Player(Load(**load), tmp_path / f"root{len(players)}"))
+        return players[-1].__enter__()
+
+    yield start
+    for p in players:
+        p.__exit__()
+
+
+@pytest.fixture
+def serve_text():
+    """An address that answers with a text, or with a status where there is none."""
+    servers = []
+
+    def start(text, status=200):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(text if isinstance(text, bytes) else text.encode())
+
+            def log_message(self, *args):
+                pass
+
+        servers.append(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler))
+        threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{servers[-1].server_address[1]}/metrics"
+
+    yield start
+    for s in servers:
+        s.shutdown()
+        s.server_close()
+
+
+def engines(done):
+    assert done.returncode in (0, 3), done.stderr
+    return json.loads(done.stdout)["engines"]
+
+
+def test_once_joins_server_and_gpu(assay, play):
+    p = play()
+    done = assay("once", "--json", *p.options())
+    e, = engines(done)
+    assert (e["engine"], e["model"], e["answers"], e["pid"]) == ("vllm", "toy/8B", True, PID)
+    m, hw = e["metrics"], e["hardware"]
+    assert 500 < m["output_tokens"] < 2500 and 0.004 < m["inter_token_latency"] < 0.02
+    assert m["batch"] == pytest.approx(m["output_tokens"] * m["inter_token_latency"])
+    assert e["limit"]["limiter"] == "batch.small" and e["limit"]["basis"] == "counters"
+    assert "send more requests" in e["limit"]["try"]
+    assert hw["gpus"] == 1 and hw["tokens_per_joule"] == pytest.approx(m["output_tokens"] / hw["power"], rel=0.5)
+    assert hw["headroom_tokens"] > 0 and e["limit"]["full_next"] == "tensor"
+
+
+def test_once_says_it_in_words(assay, play):
+    p = play()
+    done = assay("once", "--width", "200", *p.options())
+    assert done.returncode == 0, done.stderr
+    text = done.stdout[done.stdout.index("vLLM at 127.0.0.1"):]
+    for words in ("(toy/8B)", " running, ", " tokens/s", "first token ", " a token (p95 ", "limited by a small batch", "at most ",
+                  " tokens/J", " tokens a GPU-hour"):
+        assert words in text, words
+
+
+@pytest.mark.parametrize("name", sorted(p.stem for p in (FIXTURES / "engines").glob("*.prom")))
+def test_each_engine_answers(assay, serve_text, name):
+    url = serve_text((FIXTURES / "engines" / f"{name}.prom").read_text())
+    e, = engines(assay("once", "--json", "--engine", url))
+    assert e["engine"] == name.removesuffix("-v0") and e["answers"]
+    assert e["metrics"]["requests_running"] >= 2 and e["metrics"]["output_tokens"] == 0  # nothing was generated meanwhile
+
+
+@pytest.mark.parametrize("text,status,why", [
+    ("nothing of the kind 1\n", 200, "no metrics of a model server"),
+    ("", 503, "the server answers 503"),
+    (b"\xff\x00vllm:num_requests_running{\n" * 1000, 200, "no metrics of a model server"),
+], ids=["other", "status", "bytes"])
+def test_what_is_no_engine_is_said_so(assay, serve_text, text, status, why):
+    e, = engines(assay("once", "--json", "--engine", serve_text(text, status)))
+    assert not e["answers"] and why in e["why"]
+    assert all(v is None for v in e["metrics"].values())
+
+
+def test_addresses_are_checked(assay):
+    for words in ("ftp://x", "localhost", "http://a:1,b"):
+        done = assay("once", "--engine", words)
+        assert done.returncode == 2, words
+        assert "assay: " in done.stderr
+
+
+def test_none_asks_nothing(assay):
+    done = assay("once", "--json", "--engine", "none")
+    assert "engines" not in json.loads(done.stdout)
