@@ -36,6 +36,14 @@ static int window_of(const struct config *config, bool job, struct fleet_asked *
                                        since);
                 ret->window_ns = ret->to_ns - from;
         }
+        ret->filter = (struct fleet_filter){
+            .user = config_text(config, OPT_USER),
+            .account = config_text(config, OPT_ACCOUNT),
+            .partition = config_text(config, OPT_PARTITION),
+            .cluster = config_text(config, OPT_CLUSTER),
+            .node = config_text(config, OPT_NODE),
+            .model = config_text(config, OPT_MODEL),
+        };
         if (ret->window_ns > WINDOW_MAX_NS)
                 return err_set(err, ERR_USAGE, "the window is longer than 400 days");
         return 0;
@@ -122,6 +130,27 @@ static int refuse_options(const struct config *config, struct err *err)
         return r;
 }
 
+/* What a GPU or a node did is nobody's: only views by owner can be of some owners. */
+static int refuse_owners(const struct config *config, enum fleet_view view, struct err *err)
+{
+        static const enum option owners[] = {OPT_USER, OPT_ACCOUNT, OPT_PARTITION};
+        static const enum option places[] = {OPT_CLUSTER, OPT_NODE, OPT_MODEL};
+        bool by_owner = asks_for_job(config) || view == FLEET_USERS || view == FLEET_JOBS ||
+                        view == FLEET_WASTED;
+        int r = by_owner ? 0
+                         : config_refuse(config, owners, ARRAY_LEN(owners),
+                                         "is for the views users, jobs and wasted, and for a job",
+                                         "leave it out, or write 'assay fleet users'", err);
+        if (r == 0 && config_flag(config, OPT_LIVE)) {
+                r = config_refuse(config, owners, ARRAY_LEN(owners), "is for tables",
+                                  "leave it out, or --live", err);
+                if (r == 0)
+                        r = config_refuse(config, places, ARRAY_LEN(places), "is for tables",
+                                          "leave it out, or --live", err);
+        }
+        return r;
+}
+
 static int show(const struct config *config, struct strbuf *out, int *ret_status, struct err *err)
 {
         struct fleet_config fc;
@@ -140,12 +169,13 @@ static int show(const struct config *config, struct strbuf *out, int *ret_status
         if (r == 0 && !job)
                 r = view_of(config, &view, err);
         if (r == 0)
+                r = refuse_owners(config, view, err);
+        if (r == 0)
                 r = window_of(config, job, &asked, err);
         if (r == 0 && config_flag(config, OPT_QUERIES)) {
-                fleet_write_queries(view, &asked, false, out);
+                r = fleet_write_queries(view, &asked, false, out, err);
                 strbuf_puts(out, "\n# with the recording rules\n");
-                fleet_write_queries(view, &asked, true, out);
-                return 0;
+                return r < 0 ? r : fleet_write_queries(view, &asked, true, out, err);
         }
         if (r == 0)
                 r = engine_of(config, &fc, err);

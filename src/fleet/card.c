@@ -38,6 +38,7 @@ static const struct doc_column gpu_columns[] = {
     COLUMN("real_util", "REAL", RATIO, 6, 0),
     COLUMN("wasted_seconds", "WASTED h", GPU_HOURS, 9, 0),
     COLUMN("reason", "MOSTLY", TEXT, 12, 0),
+    COLUMN("cluster", "CLUSTER", TEXT, 10, DOC_MINOR),
 };
 
 struct card {
@@ -64,6 +65,13 @@ static int many_owners(const struct card *k, const char *one, const char *other,
         err_set(err, ERR_USAGE, "job '%s' is of several owners in this window: '%s' and '%s'",
                 k->job, one, other);
         return err_hint(err, "name one: 'assay fleet job %s/%s'", one, k->job);
+}
+
+static int many_clusters(const struct card *k, const char *one, const char *other, struct err *err)
+{
+        err_set(err, ERR_USAGE, "job '%s' is in several clusters in this window: '%s' and '%s'",
+                k->job, one, other);
+        return err_hint(err, "name one: --cluster %s", one[0] ? one : other);
 }
 
 static bool is_asked_for(const struct card *k, const struct answer_series *s)
@@ -113,6 +121,10 @@ static int choose_stays(struct card *k, struct question *q, struct strbuf *texts
                         if (chosen && strcmp(owner_name_of(chosen), owner_name_of(one)) != 0)
                                 return many_owners(k, owner_name_of(chosen), owner_name_of(one),
                                                    err);
+                        if (chosen && strcmp(answer_label(chosen, "cluster"),
+                                             answer_label(one, "cluster")) != 0)
+                                return many_clusters(k, answer_label(chosen, "cluster"),
+                                                     answer_label(one, "cluster"), err);
                         chosen = one;
                         others = dropped;
                         at = i;
@@ -130,6 +142,13 @@ static int choose_stays(struct card *k, struct question *q, struct strbuf *texts
         return 1;
 }
 
+static void put_filter(struct strbuf *out, const struct strbuf *selection)
+{
+        if (selection->len > 0)
+                strbuf_putc(out, ',');
+        strbuf_put(out, selection->s, selection->len);
+}
+
 /* Which label has the job's name: that depends on how the series came into the engine. */
 static int find_stays(struct card *k, struct err *err)
 {
@@ -144,7 +163,10 @@ static int find_stays(struct card *k, struct err *err)
                 const char *hole = strstr(selections[i], "%s");
                 strbuf_put(&texts[i], selections[i], (size_t)(hole - selections[i]));
                 strbuf_put(&texts[i], strbuf_str(&name), name.len);
-                strbuf_puts(&texts[i], hole + 2);
+                strbuf_put(&texts[i], hole + 2, strlen(hole + 2) - 1);
+                put_filter(&texts[i], &k->c.filter.gpus);
+                put_filter(&texts[i], &k->c.filter.who);
+                strbuf_putc(&texts[i], '}');
                 terms[i] = k->c.terms;
                 terms[i].owners = strbuf_str(&texts[i]);
                 q[i] = (struct question){.query = QUERY_CARD_STAYS, .terms = &terms[i]};
@@ -171,11 +193,17 @@ static void find_places(struct card *k)
 /* instance=~"a|b": some nodes from *at on. Everything else is asked of these alone. */
 static void write_part(const struct card *k, size_t *at, struct strbuf *out)
 {
+        const char *cluster = answer_label(&k->stays.answer.series[0], "cluster");
+        if (cluster[0]) {
+                strbuf_puts(out, "cluster=\"");
+                query_put_escaped(out, cluster);
+                strbuf_puts(out, "\",");
+        }
         strbuf_puts(out, "instance=~\"");
         for (const char *sep = "";
              *at < MIN(k->nodes.n, (size_t)CARD_NODES_MAX) && out->len < PART_BYTES; sep = "|") {
                 strbuf_puts(out, sep);
-                query_put_literal(out, k->nodes.list[(*at)++].key);
+                query_put_literal(out, answer_label(&k->nodes.list[(*at)++].labels, "instance"));
         }
         strbuf_puts(out, "\"");
 }
@@ -226,6 +254,7 @@ static void gpus_table(struct card *k, const struct fleet_sums *gpus)
                 row[4].v = ratio_of(s->real, s->observed);
                 row[5].v = sum_wasted_value(s);
                 doc_cell_text(&row[6], sum_reason(s));
+                doc_cell_text(&row[7], answer_label(&s->labels, "cluster"));
         }
         if (t)
                 doc_sort(t, 5, k->c.asked->rows);
@@ -326,12 +355,13 @@ int fleet_collect_job(struct fleet *f, const char *job, const struct fleet_asked
                          .owner = slash ? job : NULL,
                          .owner_len = slash ? (int)(slash - job) : 0};
         int64_t begun = clock_mono_ns();
-        collect_begin(&k.c, f, asked, &report);
+        int r = collect_begin(&k.c, f, asked, &report, err);
         report.what = "job";
         /* A long window has long steps: of those the last would be left out. */
         k.c.at_s = asked->to_ns / NS_PER_S;
         report.to_ns = k.c.at_s * NS_PER_S;
-        int r = find_stays(&k, err);
+        if (r == 0)
+                r = find_stays(&k, err);
         if (r > 0) {
                 find_places(&k);
                 r = narrow(&k, err);
@@ -340,6 +370,7 @@ int fleet_collect_job(struct fleet *f, const char *job, const struct fleet_asked
                 r = ask_card(&k, err);
         question_finish(&k.stays, 1);
         strbuf_finish(&k.owners);
+        collect_finish(&k.c);
         sums_finish(&k.nodes);
         sums_finish(&k.gpus);
         report.took_ns = clock_mono_ns() - begun;

@@ -18,26 +18,55 @@
 #define JOB_FILTER_BYTES 8000 /* VictoriaMetrics takes questions of 16 KiB */
 #define NEWEST_BACK_S (7 * 86400)
 
-void collect_begin(struct collect *c, struct fleet *f, const struct fleet_asked *asked,
-                   struct fleet_report *report)
+void collect_finish(struct collect *c)
+{
+        filter_finish(&c->filter);
+        strbuf_finish(&c->owners);
+}
+
+/* Everything is asked with the filter's selections. */
+static int apply_filter(struct collect *c, struct err *err)
+{
+        struct filter *f = &c->filter;
+        int r = filter_init(f, &c->asked->filter, err);
+        if (r < 0)
+                return r;
+        if (f->who.len > 0)
+                strbuf_putf(&c->owners, "{%s}", strbuf_str(&f->who));
+        c->terms.gpus = strbuf_str(&f->gpus);
+        c->terms.owners = strbuf_str(&c->owners);
+        c->terms.model = strbuf_str(&f->model);
+        c->terms.rules = strbuf_str(&f->rules);
+        return 0;
+}
+
+int collect_begin(struct collect *c, struct fleet *f, const struct fleet_asked *asked,
+                  struct fleet_report *report, struct err *err)
 {
         int64_t window = MAX(asked->window_ns / NS_PER_S, (int64_t)60);
         int64_t step = query_step_s(window);
         window = (window + step - 1) / step * step;
         *c = (struct collect){.fleet = f, .asked = asked, .report = report};
-        c->terms = (struct query_terms){
-            .window_s = window, .step_s = step, .rows = asked->rows, .gpus = "", .owners = ""};
+        c->terms = (struct query_terms){.window_s = window, .step_s = step, .rows = asked->rows};
         c->at_s = asked->to_ns / NS_PER_S / step * step;
         *report = (struct fleet_report){.from_ns = (c->at_s - window) * NS_PER_S,
                                         .to_ns = c->at_s * NS_PER_S};
         if (f)
                 snprintf(report->engine, sizeof(report->engine), "%s", ask_shown(f->ask));
+        return apply_filter(c, err);
+}
+
+/* Rules keep the sums of owners and of nodes: what neither tells is asked of the counters. */
+static bool rules_can_answer(const struct filter *f, enum fleet_view view)
+{
+        bool owners = view == FLEET_USERS || view == FLEET_WASTED;
+        return !f->any || (owners && f->by_owner) || (view == FLEET_NODES && f->by_node);
 }
 
 int collect_prepare(struct collect *c, struct err *err)
 {
         struct question q = {.query = QUERY_RECORDED};
-        if (c->terms.window_s < 2 * RULE_STEP_S)
+        if (c->terms.window_s < 2 * RULE_STEP_S || !c->may_use_rules)
                 return 1;
         int r = question_ask(c->fleet, &c->terms, c->at_s, &q, 1, err);
         double want = (double)(c->terms.window_s / RULE_STEP_S);
@@ -106,7 +135,7 @@ static size_t selector_of(const struct answer_series *s)
  * into one question. Nothing when there are no more; *at is where the next one begins.
  */
 static void write_job_filter(const struct fleet_sums *found, size_t selector, size_t *at,
-                             struct strbuf *out)
+                             const char *who_else, struct strbuf *out)
 {
         for (; *at < found->n && out->len < JOB_FILTER_BYTES; (*at)++) {
                 const struct answer_series *who = &found->list[*at].labels;
@@ -120,7 +149,7 @@ static void write_job_filter(const struct fleet_sums *found, size_t selector, si
                 query_put_literal(out, answer_label(who, selectors[selector].label));
         }
         if (out->len > 0)
-                strbuf_puts(out, "\"}");
+                strbuf_putf(out, "\"%s%s}", who_else[0] ? "," : "", who_else);
 }
 
 static int add_jobs(struct collect *c, const char *filter, struct fleet_sums *jobs, struct err *err)
@@ -155,7 +184,7 @@ static int collect_jobs(struct collect *c, const struct question *lists, size_t 
         for (size_t i = 0; r > 0 && i < ARRAY_LEN(selectors); i++) {
                 for (size_t at = 0; r > 0 && at < found.n;) {
                         struct strbuf filter = {0};
-                        write_job_filter(&found, i, &at, &filter);
+                        write_job_filter(&found, i, &at, strbuf_str(&c->filter.who), &filter);
                         if (filter.len > 0)
                                 r = add_jobs(c, strbuf_str(&filter), &jobs, err);
                         strbuf_finish(&filter);
@@ -245,10 +274,12 @@ int fleet_collect(struct fleet *f, enum fleet_view view, const struct fleet_aske
         struct fleet_report report;
         struct collect c;
         int64_t begun = clock_mono_ns();
-        collect_begin(&c, f, asked, &report);
+        int r = collect_begin(&c, f, asked, &report, err);
         report.what = fleet_view_name(view);
         size_t n = collect_questions(view, q, ARRAY_LEN(q));
-        int r = collect_prepare(&c, err);
+        c.may_use_rules = rules_can_answer(&c.filter, view);
+        if (r == 0)
+                r = collect_prepare(&c, err);
         if (r > 0)
                 r = question_ask(f, &c.terms, c.at_s, q, n, err);
         if (r > 0 && is_empty(q, n))
@@ -267,6 +298,7 @@ int fleet_collect(struct fleet *f, enum fleet_view view, const struct fleet_aske
         if (r > 0)
                 explain_slow(&c, q, n);
         question_finish(q, n);
+        collect_finish(&c);
         if (r > 0)
                 *ret = report;
         else
@@ -274,18 +306,20 @@ int fleet_collect(struct fleet *f, enum fleet_view view, const struct fleet_aske
         return r;
 }
 
-void fleet_write_queries(enum fleet_view view, const struct fleet_asked *asked, bool recorded,
-                         struct strbuf *out)
+int fleet_write_queries(enum fleet_view view, const struct fleet_asked *asked, bool recorded,
+                        struct strbuf *out, struct err *err)
 {
         struct question q[QUESTIONS_MAX] = {0};
         struct fleet_report report;
         struct collect c;
-        collect_begin(&c, NULL, asked, &report);
-        c.terms.recorded = recorded;
+        int r = collect_begin(&c, NULL, asked, &report, err);
+        c.terms.recorded = recorded && rules_can_answer(&c.filter, view);
         size_t n = collect_questions(view, q, ARRAY_LEN(q));
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n && r == 0; i++) {
                 strbuf_putf(out, "# %s\n", query_name(q[i].query));
                 query_write(q[i].query, &c.terms, out);
                 strbuf_puts(out, "\n");
         }
+        collect_finish(&c);
+        return r;
 }

@@ -1,6 +1,7 @@
 /* What the views share: one window, asked once, and the tables they make of it. */
 #pragma once
 
+#include "fleet/filter.h"
 #include "fleet/question.h"
 #include "fleet/rows.h"
 
@@ -14,16 +15,20 @@ struct collect {
         struct fleet *fleet;
         const struct fleet_asked *asked;
         struct query_terms terms;
+        struct filter filter;
+        struct strbuf owners; /* the filter's owners in braces */
+        bool may_use_rules;
         int64_t at_s; /* the window's end */
         struct fleet_report *report;
 };
 
 /*
  * The window on the engine's grid: its end is the last whole step, its length a multiple of it.
- * Times in the report are set.
+ * Times in the report are set. 0, or ERR_USAGE with err; collect_finish either way.
  */
-void collect_begin(struct collect *c, struct fleet *f, const struct fleet_asked *asked,
-                   struct fleet_report *report);
+int collect_begin(struct collect *c, struct fleet *f, const struct fleet_asked *asked,
+                  struct fleet_report *report, struct err *err);
+void collect_finish(struct collect *c);
 /* Whether the rules may be used is asked first. As question_ask. */
 int collect_prepare(struct collect *c, struct err *err);
 /* The questions of a view, in the order in which its tables take the answers. */

@@ -16,11 +16,20 @@ struct fleet_config {
         int wake;               /* a descriptor that ends it all when it is readable; -1 for none */
 };
 
+/* A part of the fleet: lists such as "a,b" or "node[01-16]", in which * stands for anything; NULL
+ * for all. */
+struct fleet_filter {
+        const char *user, *account, *partition; /* of views by owner alone */
+        const char *cluster, *node;
+        const char *model; /* a part of the name, in letters of any size */
+};
+
 /* What is asked for. */
 struct fleet_asked {
         int64_t to_ns;     /* wall clock: the end of the window */
         int64_t window_ns; /* its length */
         unsigned rows;     /* of tables that may be long */
+        struct fleet_filter filter;
 };
 
 struct fleet;
@@ -39,6 +48,7 @@ int fleet_collect(struct fleet *f, enum fleet_view view, const struct fleet_aske
  */
 int fleet_collect_job(struct fleet *f, const char *job, const struct fleet_asked *asked,
                       struct fleet_report *ret, struct err *err);
-/* The questions of a view as PromQL, one a line with its name: with the rules, or without. */
-void fleet_write_queries(enum fleet_view view, const struct fleet_asked *asked, bool recorded,
-                         struct strbuf *out);
+/* The questions of a view as PromQL, one a line with its name: with the rules, or without. 0, or
+ * ERR_USAGE with err. */
+int fleet_write_queries(enum fleet_view view, const struct fleet_asked *asked, bool recorded,
+                        struct strbuf *out, struct err *err);

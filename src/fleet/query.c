@@ -6,7 +6,7 @@
 
 /* After an absence of this length it is not known any more whose a counter's growth was. */
 #define ABSENCE "1h"
-#define GPU "instance,uuid,gi"
+#define GPU "cluster,instance,uuid,gi"
 #define SLOT GPU ",slot"
 #define OWNER "kind,user,account,namespace,exported_namespace"
 #define JOB OWNER ",job,exported_job,pod,exported_pod"
@@ -101,6 +101,16 @@ static void put_known(struct strbuf *out, const char *labels, const struct query
                             step);
 }
 
+/* Only GPUs of a model: that is a label of assay_gpu_info alone. */
+static void put_model(struct strbuf *out, const struct query_terms *t)
+{
+        if (t->model[0])
+                strbuf_putf(out,
+                            " and on (cluster,instance,uuid) "
+                            "last_over_time(assay_gpu_info{%s}[" ABSENCE "])",
+                            t->model);
+}
+
 /*
  * Newest value in the step less the newest before it: that of the step before, and after an absence
  * an older one. Where the difference is negative the counter was reset, and where there is none the
@@ -114,7 +124,7 @@ static void put_growth_of(struct strbuf *out, bool shown, const char *name, int 
         char step[32], with[128];
         snprintf(step, sizeof(step), "%llds", (long long)t->step_s);
         snprintf(with, sizeof(with), "%s%s", shown ? "gpu," : "", labels);
-        strbuf_puts(out, "(((");
+        strbuf_puts(out, t->model[0] ? "((((" : "(((");
         put_newest(out, with, name, len, t, step, 0);
         strbuf_puts(out, " - ");
         if (shown)
@@ -127,6 +137,10 @@ static void put_growth_of(struct strbuf *out, bool shown, const char *name, int 
         put_newest(out, with, name, len, t, step, 0);
         put_known(out, labels, t);
         strbuf_puts(out, "))");
+        if (t->model[0]) {
+                put_model(out, t);
+                strbuf_putc(out, ')');
+        }
 }
 
 static void put_growth(struct strbuf *out, const char *name, int len, const struct query_terms *t)
@@ -186,6 +200,12 @@ static void put_letter(struct strbuf *out, char letter, const struct query_terms
                 break;
         case 'F':
                 strbuf_puts(out, t->gpus);
+                break;
+        case 'M':
+                put_model(out, t);
+                break;
+        case 'V':
+                strbuf_puts(out, t->rules);
                 break;
         case 'P':
                 strbuf_puts(out, t->owners);

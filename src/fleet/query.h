@@ -22,6 +22,8 @@ struct query_terms {
         bool recorded;      /* the rules may be used */
         const char *gpus;   /* a selection: uuid=~"a|b"; "" for all */
         const char *owners; /* a selection in braces: {exported_job="4711"}; "" for all */
+        const char *model;  /* a selection of assay_gpu_info: model=~"…"; "" for all */
+        const char *rules;  /* a selection of rules by owner: user=~"ada"; "" for all */
 };
 
 /* Whether the question is answered by the rules. */

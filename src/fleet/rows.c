@@ -43,11 +43,13 @@ static void make_key(const struct answer_series *s, enum sum_by by, char ret[KEY
         char job[KEY_MAX / 2] = "";
         switch (by) {
         case SUM_BY_NODE:
-                snprintf(ret, KEY_MAX, "%s", answer_label(s, "instance"));
+                snprintf(ret, KEY_MAX, "%s\n%s", answer_label(s, "cluster"),
+                         answer_label(s, "instance"));
                 return;
         case SUM_BY_GPU:
-                snprintf(ret, KEY_MAX, "%s\n%s\n%s", answer_label(s, "instance"),
-                         answer_label(s, "gpu"), answer_label(s, "gi"));
+                snprintf(ret, KEY_MAX, "%s\n%s\n%s\n%s", answer_label(s, "cluster"),
+                         answer_label(s, "instance"), answer_label(s, "gpu"),
+                         answer_label(s, "gi"));
                 return;
         case SUM_BY_UUID:
                 snprintf(ret, KEY_MAX, "%s\n%s", answer_label(s, "uuid"), answer_label(s, "gi"));
@@ -61,8 +63,8 @@ static void make_key(const struct answer_series *s, enum sum_by by, char ret[KEY
         case SUM_BY_OWNER:
                 break;
         }
-        snprintf(ret, KEY_MAX, "%s\n%s\n%s\n%s", answer_label(s, "kind"), owner_name_of(s),
-                 answer_label(s, "account"), job);
+        snprintf(ret, KEY_MAX, "%s\n%s\n%s\n%s\n%s", answer_label(s, "cluster"),
+                 answer_label(s, "kind"), owner_name_of(s), answer_label(s, "account"), job);
 }
 
 static struct fleet_sum *find_sum(const struct fleet_sums *s, const char *key, uint32_t hash)

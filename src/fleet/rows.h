@@ -31,12 +31,13 @@ void sums_add(struct fleet_sums *s, const struct answer *a, enum sum_by by, size
 /* Adds what was wasted, by the label reason. */
 void sums_add_wasted(struct fleet_sums *s, const struct answer *a, enum sum_by by);
 
-/* The time of which is known what the GPU did: counters were there, or it was idle. */
 /*
  * Waste is known ten minutes after it began: at the begin of a window some of it is of before. No
  * more counts than was held in the window; reasons keep their proportions.
  */
 void sums_bound_wasted(struct fleet_sums *s);
+
+/* The time of which is known what the GPU did: counters were there, or it was idle. */
 struct value sum_seen(const struct fleet_sum *s);
 double sum_wasted(const struct fleet_sum *s);
 /* What was wasted, missing where nothing is known of the owner. */

@@ -37,6 +37,7 @@ static const struct doc_column owner_columns[] = {
     COLUMN("wasted_seconds", "WASTED h", GPU_HOURS, 9, 0),
     COLUMN("wasted", "% HELD", RATIO, 6, 0),
     COLUMN("reason", "MOSTLY", TEXT, 12, 0),
+    COLUMN("cluster", "CLUSTER", TEXT, 10, DOC_MINOR),
 };
 enum {
         OWNER_NAME,
@@ -47,7 +48,8 @@ enum {
         OWNER_REAL,
         OWNER_WASTED,
         OWNER_SHARE,
-        OWNER_REASON
+        OWNER_REASON,
+        OWNER_CLUSTER
 };
 
 static void gather_owners(struct fleet_sums *s, const struct question *q, size_t n)
@@ -69,6 +71,7 @@ static void put_use(struct doc_cell *row, const struct fleet_sum *s)
         row[OWNER_WASTED].v = sum_wasted_value(s);
         row[OWNER_SHARE].v = ratio_of(sum_wasted_value(s), s->held);
         doc_cell_text(&row[OWNER_REASON], sum_reason(s));
+        doc_cell_text(&row[OWNER_CLUSTER], answer_label(&s->labels, "cluster"));
 }
 
 static void owners_table(struct collect *c, const struct fleet_sums *s, size_t rows)
@@ -102,6 +105,7 @@ static const struct doc_column job_columns[] = {
     COLUMN("wasted_seconds", "WASTED h", GPU_HOURS, 9, 0),
     COLUMN("wasted", "% HELD", RATIO, 6, DOC_MINOR),
     COLUMN("reason", "MOSTLY", TEXT, 12, 0),
+    COLUMN("cluster", "CLUSTER", TEXT, 10, DOC_MINOR),
 };
 
 void collect_jobs_table(struct collect *c, const struct fleet_sums *jobs)
@@ -137,6 +141,7 @@ static const struct doc_column node_columns[] = {
     COLUMN("held_seconds", "HELD h", GPU_HOURS, 9, 0),
     COLUMN("wasted_seconds", "WASTED h", GPU_HOURS, 9, 0),
     COLUMN("reason", "MOSTLY", TEXT, 12, 0),
+    COLUMN("cluster", "CLUSTER", TEXT, 10, DOC_MINOR),
 };
 
 /* Of each node; or of the whole fleet, in a sum without a name. */
@@ -192,7 +197,7 @@ static void nodes_table(struct collect *c, const struct fleet_sums *s)
                 struct doc_cell *row = doc_add_row(&c->report->tables, t);
                 if (!row)
                         return;
-                doc_cell_text(&row[0], n->key);
+                doc_cell_text(&row[0], answer_label(&n->labels, "instance"));
                 row[1].v = all_of(n);
                 row[2].v = value_there(n->gpus) ? n->up : value_ok(0);
                 row[3].v = value_there(n->owned) ? n->owned : value_ok(0);
@@ -201,6 +206,7 @@ static void nodes_table(struct collect *c, const struct fleet_sums *s)
                 row[6].v = n->held;
                 row[7].v = sum_wasted_value(n);
                 doc_cell_text(&row[8], sum_reason(n));
+                doc_cell_text(&row[9], answer_label(&n->labels, "cluster"));
         }
         if (t)
                 doc_sort(t, 7, c->asked->rows);
@@ -251,6 +257,7 @@ static const struct doc_column waste_columns[] = {
     COLUMN("starting_seconds", "STARTING", GPU_HOURS, 8, 0),
     COLUMN("unknown_seconds", "UNKNOWN", GPU_HOURS, 8, 0),
     COLUMN("unobserved_seconds", "UNSEEN h", GPU_HOURS, 9, 0),
+    COLUMN("cluster", "CLUSTER", TEXT, 10, DOC_MINOR),
 };
 
 static void waste_table(struct collect *c, const struct fleet_sums *s)
@@ -272,6 +279,7 @@ static void waste_table(struct collect *c, const struct fleet_sums *s)
                         row[3 + k].v = value_ok(sum->wasted[order[k]]);
                 if (value_there(sum->held))
                         row[9].v = value_ok(MAX(sum->held.v - value_or(sum_seen(sum), 0), 0.0));
+                doc_cell_text(&row[10], answer_label(&sum->labels, "cluster"));
         }
         if (t)
                 doc_sort(t, 2, c->asked->rows);
@@ -408,6 +416,7 @@ static void trouble_table(struct collect *c, const struct question *q, size_t n)
 static const struct doc_column silent_columns[] = {
     COLUMN("node", "NODE", TEXT, 22, 0),
     COLUMN("gpus", "GPUS", COUNT, 5, 0),
+    COLUMN("cluster", "CLUSTER", TEXT, 10, DOC_MINOR),
 };
 
 static void silent_table(struct collect *c, const struct fleet_sums *s)
@@ -420,8 +429,9 @@ static void silent_table(struct collect *c, const struct fleet_sums *s)
                     value_there(s->list[i].gpus) ? NULL : doc_add_row(&c->report->tables, t);
                 if (!row)
                         continue;
-                doc_cell_text(&row[0], s->list[i].key);
+                doc_cell_text(&row[0], answer_label(&s->list[i].labels, "instance"));
                 row[1].v = s->list[i].known;
+                doc_cell_text(&row[2], answer_label(&s->list[i].labels, "cluster"));
         }
         if (t)
                 doc_sort(t, 1, c->asked->rows);

@@ -38,6 +38,7 @@ class Stay:
 
     def __init__(self, owner, start, end, parts):
         self.owner, self.start, self.end, self.parts, self.slot = owner, start, end, parts, 0
+        self.beside = False  # another owner has the GPU at the same time, whose parts are the GPU's
 
 
 def make_parts(rng, start, end, lazy):
@@ -64,9 +65,15 @@ class Gpu:
     def __init__(self, node, index):
         self.node, self.index, self.stays, self.failed = node, index, [], None
         self.uuid = f"GPU-{node:08x}-{index:04x}-4000-8000-000000000000"
+        self.model, self.gi = "NVIDIA H200", None
+
+    def slice_of(self, parent, index, gi):
+        """Makes it a MIG slice of the GPU with this UUID."""
+        self.uuid, self.index, self.gi = parent, index, gi
 
     def labels(self, **more):
-        return {"uuid": self.uuid, "gpu": str(self.index), **{k: str(v) for k, v in more.items()}}
+        own = {"uuid": self.uuid, "gpu": str(self.index)} if self.gi is None else {"uuid": self.uuid, "gpu": str(self.index), "gi": str(self.gi)}
+        return {**own, **{k: str(v) for k, v in more.items()}}
 
 
 class Fleet:
@@ -114,6 +121,34 @@ class Fleet:
             gpu.stays.append(Stay(owner, t, t + length, [(t, t + length, 0.5)]))
         owner, _ = self.owner()
         gpu.stays.append(Stay(owner, at + count * (length + 1), self.end + 60, [(at + count * (length + 1), self.end + 60, "memory_held")]))
+        give_slots(gpu.stays)
+
+    def mix(self, kinds):
+        """What nodes are made of, by number: "A100" and "MI300X" have no SM counters, "mig" has two slices a GPU, on "shared" two owners have each GPU at a time."""
+        for n, kind in kinds.items():
+            if kind in ("A100", "MI300X"):
+                self.uncounted.add(n)
+                for gpu in self.gpus[n]:
+                    gpu.model = "NVIDIA A100-SXM4-80GB" if kind == "A100" else "AMD Instinct MI300X"
+            elif kind == "mig":
+                parents = [gpu.uuid for gpu in self.gpus[n]]
+                for i, gpu in enumerate(self.gpus[n]):
+                    gpu.slice_of(parents[i // 2], i // 2, 1 + i % 2)
+            else:
+                for gpu in self.gpus[n]:
+                    self.share(gpu)
+
+    def share(self, gpu):
+        """A second owner beside each of the first ones, who does half of what they do, or idles."""
+        for s in list(gpu.stays):
+            owner, lazy = self.owner()
+            a, b = s.start + 30, s.end - 30
+            if b - a < 60:
+                continue
+            other = Stay(owner, a, b, make_parts(self.rng, a, b, lazy))
+            other.beside = True
+            gpu.stays.append(other)
+        gpu.stays.sort(key=lambda s: s.start)
         give_slots(gpu.stays)
 
     def cut(self, n, g, at):
@@ -200,13 +235,16 @@ class Fleet:
 
         last = begin
         for s in gpu.stays:
-            if s.start > last:
+            if s.start > last and not s.beside:
                 limit("idle", last, s.start)
                 idle(last, s.start)
-            last = s.end
+            last = last if s.beside else s.end
             add(("assay_gpu_held_seconds_total", s.slot, ""), s.start, s.end, s.end - s.start)
             add(("assay_gpu_held_observed_seconds_total", s.slot, ""), s.start, s.end, (s.end - s.start) * counted)
-            for a, b, what in s.parts:
+            for a, b, what in s.parts if s.beside else ():
+                if not isinstance(what, str):
+                    add(("assay_gpu_held_real_utilization_seconds_total", s.slot, ""), a, b, what * (b - a))
+            for a, b, what in () if s.beside else s.parts:
                 if isinstance(what, str):
                     limit(LIMITER_OF[what], a, b)
                     idle(a, b)
@@ -267,7 +305,7 @@ class Fleet:
             out.append(({"__name__": "assay_gpu_owner_info", "instance": instance, "job": "assay", **gpu.labels(slot=s.slot), **owner}, t, v))
         told = asked if gpu.failed is None else asked[asked < gpu.failed + LOST_FOR]
         for name in ("assay_gpu_info", "assay_gpu_up"):
-            more = {"model": "NVIDIA H200"} if name.endswith("info") else {}
+            more = {"model": gpu.model} if name.endswith("info") else {}
             alive = told < (gpu.failed or np.inf) if name.endswith("up") else told > 0
             out.append(({"__name__": name, "instance": instance, "job": "assay", **gpu.labels(**more)}, told, alive.astype(float)))
         if len(told) > len(times) or gpu.failed is not None:

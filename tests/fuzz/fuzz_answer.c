@@ -26,8 +26,9 @@ static void show_view(enum fleet_view view, const char *text, size_t size)
         struct fleet_report report;
         struct strbuf out = {0};
         struct collect c;
-        struct err err;
-        collect_begin(&c, NULL, &asked, &report);
+        struct err err = {0};
+        if (collect_begin(&c, NULL, &asked, &report, &err) < 0)
+                abort();
         report.what = fleet_view_name(view);
         size_t n = collect_questions(view, q, 16);
         for (size_t i = 0; i < n; i++)
@@ -42,6 +43,7 @@ static void show_view(enum fleet_view view, const char *text, size_t size)
         }
         strbuf_finish(&out);
         question_finish(q, n);
+        collect_finish(&c);
         fleet_report_finish(&report);
 }
 

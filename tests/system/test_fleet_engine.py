@@ -33,7 +33,7 @@ def make_fleet(end):
     fleet.gone[8] = [(end - 5000, end - 4935)]  # an exporter that is restarted
     fleet.reset[7] = end - 5000  # counters that begin at 0
     fleet.skew[9], fleet.skew[10] = 22, -17  # clocks that differ
-    fleet.uncounted = {13, 14, 15, 16}  # GPUs whose SM counters nobody can read
+    fleet.mix({13: "A100", 14: "A100", 15: "MI300X", 16: "MI300X", 17: "mig", 18: "mig", 19: "shared", 20: "shared"})
     return fleet
 
 
@@ -168,6 +168,59 @@ def test_no_more_is_wasted_than_held(loaded, assay):
             assert done.returncode == 0, done.stderr
             for row in json.loads(done.stdout)[rows]:
                 assert (row["wasted_seconds"] or 0) <= (row["held_seconds"] or 0) + 1e-6, (back, row)
+
+
+@pytest.mark.parametrize("kind", [Prometheus, VictoriaMetrics])
+def test_filters(kind, assay, tmp_path):
+    """Two clusters that call their nodes, GPUs and jobs the same; and parts of a fleet."""
+    need(kind.kind)
+    end = int(time.time()) // 300 * 300
+    fleets = {name: sim.Fleet(3, end - WINDOW - LEAD, end, seed=seed, users=4) for name, seed in (("a", 3), ("b", 4))}
+    fleets["b"].mix({1: "A100"})
+    with kind(tmp_path) as engine:
+        series = [({**labels, "cluster": name}, t, v) for name, fleet in fleets.items() for labels, t, v in fleet.all_series(SCRAPE)]
+        sim.backfill(engine.url, [one for one in series if len(one[1])], end - WINDOW - LEAD, end, slice_s=3600)
+        engine.wait(lambda: engine.query("count(assay_gpu_info)", time=end))
+        until = time.strftime("%Y-%m-%d %H:%M", time.localtime(end))
+
+        def ask(*words):
+            return assay("fleet", *words, "--engine", engine.url, "--window", "4h", "--until", until, "--format", "json", "--limit", "500")
+
+        def rows(name, *words):
+            done = ask(*words)
+            assert done.returncode == 0, (words, done.stderr)
+            return json.loads(done.stdout)[name]
+        books = {name: fleet.books(end - WINDOW, end) for name, fleet in fleets.items()}
+        late = {name: fleet.books(end - WINDOW - SCRAPE, end - SCRAPE) for name, fleet in fleets.items()}
+        nodes = {(row["cluster"], row["node"]): row for row in rows("nodes", "nodes")}
+        assert set(nodes) == {(c, f"n{n:04d}") for c in "ab" for n in range(3)} and all(row["gpus"] == 8 for row in nodes.values())
+        for name in "ab":
+            held = {u: b["held"] for u, b in books[name].items()}
+            check({row["owner"]: row["held_seconds"] for row in rows("owners", "users", "--cluster", name)}, held, {u: b["held"] for u, b in late[name].items()}, name)
+            everyone = {row["owner"]: row["held_seconds"] for row in rows("owners", "users") if row["cluster"] == name}
+            check(everyone, held, {u: b["held"] for u, b in late[name].items()}, name)
+        one = rows("owners", "users", "--cluster", "a", "--user", "u01,nobody")
+        assert [row["owner"] for row in one] == ["u01"] and {row["account"] for row in rows("owners", "wasted", "--account", "acct2")} == {"acct2"}
+        assert rows("owners", "users", "--partition", "gp*") and ask("users", "--partition", "cpu").returncode == 0
+        assert [(row["cluster"], row["node"]) for row in rows("nodes", "nodes", "--node", "n000[1-1]", "--cluster", "b")] == [("b", "n0001")]
+        assert {(row["cluster"], row["node"]) for row in rows("nodes", "nodes", "--model", "a100")} == {("b", "n0001")}
+        assert rows("fleet", "overview", "--model", "a100,nothing")["gpus"] == 8 and rows("fleet", "overview", "--node", "n*")["gpus"] == 48
+        slow = sum(row["held_seconds"] for row in rows("owners", "users", "--model", "A100"))
+        assert slow == pytest.approx(nodes["b", "n0001"]["held_seconds"], rel=0.01)
+        both = ask("job", "1001")
+        stay = next(s for node in fleets["b"].gpus for g in node for s in g.stays if s.end > end - WINDOW)
+        both = ask("job", stay.owner["job"])
+        card = rows("job", "job", stay.owner["job"], "--cluster", "b")
+        assert card["owner"] == stay.owner["user"]
+        assert both.returncode == 0 or ("several clusters" in both.stderr and "--cluster a" in both.stderr) or "several owners" in both.stderr
+        for words, why in ((("nodes", "--user", "u01"), "users, jobs and wasted"), (("users", "--node", ","), "is empty"), (("users", "--node", "n[1-"), "n[1-"),
+                           (("users", "--node", "node[0001-9999]"), "too long"), (("--live", "--node", "n1"), "is for tables")):
+            done = assay("fleet", *words, "--engine", engine.url)
+            assert done.returncode == 2 and why in done.stderr, (words, done.stderr)
+        for hostile in ('"} or vector(1) #', "a\\", "(", "a{b}"):
+            done = ask("users", "--cluster", hostile)
+            assert done.returncode in (0, 2, 3) and "refuses" not in done.stderr, done.stderr
+            assert done.returncode != 0 or not json.loads(done.stdout)["owners"]
 
 
 def test_overview(loaded, assay):

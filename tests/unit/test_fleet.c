@@ -15,8 +15,13 @@
 
 #include <cmocka.h>
 
-static const struct query_terms day = {
-    .window_s = 86400, .step_s = 300, .rows = 20, .gpus = "", .owners = ""};
+static const struct query_terms day = {.window_s = 86400,
+                                       .step_s = 300,
+                                       .rows = 20,
+                                       .gpus = "",
+                                       .owners = "",
+                                       .model = "",
+                                       .rules = ""};
 
 /* Every row of the table: nothing is left to be filled in, and what is opened is closed. */
 static void test_queries(void **state)
@@ -44,25 +49,32 @@ static void test_queries(void **state)
 
 static void test_growth(void **state)
 {
-        struct query_terms terms = {
-            .window_s = 600, .step_s = 60, .rows = 3, .gpus = "uuid=~\"a\"", .owners = "{x=\"1\"}"};
+        struct query_terms terms = {.window_s = 600,
+                                    .step_s = 60,
+                                    .rows = 3,
+                                    .gpus = "uuid=~\"a\"",
+                                    .owners = "{x=\"1\"}",
+                                    .model = "",
+                                    .rules = ""};
         struct strbuf text = {0};
         (void)state;
         query_write(QUERY_CARD_HELD, &terms, &text);
         assert_string_equal(
             strbuf_str(&text),
-            "sum by (instance,gpu,gi) (sum_over_time((sum by (instance,gpu,gi) "
-            "((((max by (instance,uuid,gi,slot,reason) "
+            "sum by (cluster,instance,gpu,gi) (sum_over_time((sum by (cluster,instance,gpu,gi) "
+            "((((max by (cluster,instance,uuid,gi,slot,reason) "
             "(last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[60s])) - "
-            "(max by (instance,uuid,gi,slot,reason) "
+            "(max by (cluster,instance,uuid,gi,slot,reason) "
             "(last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[60s] offset 60s)) or "
-            "max by (instance,uuid,gi,slot,reason) "
+            "max by (cluster,instance,uuid,gi,slot,reason) "
             "(last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[1h] offset 60s)))) >= 0) or "
-            "(max by (instance,uuid,gi,slot,reason) "
+            "(max by (cluster,instance,uuid,gi,slot,reason) "
             "(last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[60s])) and on "
-            "(instance,uuid,gi,slot) last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[1h] "
-            "offset 60s))) * on (instance,uuid,gi,slot) group_left (gpu) ((topk by "
-            "(instance,uuid,gi,slot) (1, sum_over_time(assay_gpu_owner_info{uuid=~\"a\"}[60s])) "
+            "(cluster,instance,uuid,gi,slot) "
+            "last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[1h] "
+            "offset 60s))) * on (cluster,instance,uuid,gi,slot) group_left (gpu) ((topk by "
+            "(cluster,instance,uuid,gi,slot) (1, "
+            "sum_over_time(assay_gpu_owner_info{uuid=~\"a\"}[60s])) "
             "and "
             "last_over_time(assay_gpu_owner_info{x=\"1\"}[60s])) >= "
             "bool 0)))[599s:60s]))");
@@ -83,7 +95,9 @@ static void test_length(void **state)
                 struct query_terms terms = {.window_s = 86400 * 30,
                                             .step_s = 900,
                                             .gpus = card ? nodes : "",
-                                            .owners = card ? "{exported_job=\"4711\"}" : jobs};
+                                            .owners = card ? "{exported_job=\"4711\"}" : jobs,
+                                            .model = "",
+                                            .rules = ""};
                 struct strbuf text = {0};
                 query_write(q, &terms, &text);
                 assert_in_range(text.len, 1, 16384);
