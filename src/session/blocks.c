@@ -27,7 +27,7 @@ static bool is_needed(const struct coded_block *to, const struct coded *now,
 {
         if (now->empty)
                 return false;
-        return to->to == BLOCK_TICKS || stored->empty || now->width > 0 || stored->width > 0 ||
+        return to->to == BLOCK_TICKS || stored->empty || now->bits > 0 || stored->bits > 0 ||
                now->has_base != stored->has_base || now->base != stored->base ||
                now->state != stored->state;
 }
@@ -183,7 +183,7 @@ static int write_row(struct db *db, const struct coded_block *b, const struct co
         db_bind_int(&q, (int64_t)b->block);
         db_bind_int(&q, row->entity);
         db_bind_int(&q, row->series);
-        db_bind_int(&q, c->width);
+        db_bind_int(&q, block_form(c));
         db_bind_int_or_null(&q, c->base, c->has_base);
         db_bind_int_or_null(&q, c->state, !c->has_base);
         db_bind_blob(&q, c->len > 0 ? b->bytes.s + row->at : NULL, c->len);

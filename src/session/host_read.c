@@ -98,7 +98,7 @@ static int open_cursor(struct session_reader *r)
 
 static void put_value(struct host_cursor *c, const struct host_row *row, size_t place)
 {
-        bool has_bytes = row->coded.has_base && row->coded.width > 0;
+        bool has_bytes = row->coded.has_base && row->coded.bits > 0;
         const char *blob = has_bytes ? c->bytes.s + row->at : NULL;
         cell v = block_decode(&row->coded, (const uint8_t *)blob, place);
         *row->to = cell_value(v, row->scale.step, row->scale.scale);
@@ -118,12 +118,13 @@ static int take_row(struct host_cursor *c, sqlite3_stmt *h)
             !session_take_coded(h, 2, &row->coded, &blob))
                 return 0;
         row->to = host_value(&c->host, c->place[id], (size_t)item);
-        if (!row->coded.has_base || row->coded.width == 0) {
+        if (!row->coded.has_base || row->coded.bits == 0) {
                 put_value(c, row, 0);
                 return 0;
         }
         if (blob)
                 strbuf_put(&c->bytes, (const char *)blob, row->coded.len);
+        strbuf_reserve(&c->bytes, BLOCK_PAD);
         c->n_rows++;
         return c->bytes.failed ? -ENOMEM : 0;
 }

@@ -355,15 +355,14 @@ static void place_value(struct session_reader *r, size_t entity, size_t series, 
 
 bool session_take_coded(sqlite3_stmt *h, int first, struct coded *ret, const uint8_t **ret_blob)
 {
-        int64_t width = sqlite3_column_int64(h, first);
-        struct coded c = {.width = (uint8_t)MIN(MAX(width, 0), BLOCK_WIDTH_MAX),
-                          .has_base = sqlite3_column_type(h, first + 1) != SQLITE_NULL,
+        struct coded c = {.has_base = sqlite3_column_type(h, first + 1) != SQLITE_NULL,
                           .base = sqlite3_column_int64(h, first + 1),
                           .state = (uint8_t)sqlite3_column_int64(h, first + 2),
                           .len = (size_t)sqlite3_column_bytes(h, first + 3)};
         const uint8_t *blob = sqlite3_column_blob(h, first + 3);
         /* What a file can claim and no program of ours writes. */
-        if (c.base > BLOCK_LIMIT || c.base < -BLOCK_LIMIT || (c.has_base && c.width > 0 && !blob))
+        if (!block_take_form(sqlite3_column_int64(h, first), &c) || c.base > BLOCK_LIMIT ||
+            c.base < -BLOCK_LIMIT || (c.has_base && c.bits > 0 && !blob))
                 return false;
         /* A blob is as long as its block: what a file has beyond that is nothing. */
         c.len = MIN(c.len, (size_t)BLOCK_TICKS * BLOCK_WIDTH_MAX);
@@ -402,7 +401,7 @@ static int take_series(struct session_reader *r, size_t entity, sqlite3_stmt *h)
         if (id < 0 || id >= SERIES_IDS_MAX || r->place[id] == SERIES_COUNT ||
             !session_take_coded(h, 2, &c, &blob))
                 return 0;
-        if (!c.has_base || c.width == 0) {
+        if (!c.has_base || c.bits == 0) {
                 place_value(
                     r, entity, r->place[id],
                     cell_value(block_decode(&c, NULL, 0), r->scale[id].step, r->scale[id].scale));
@@ -416,6 +415,7 @@ static int take_series(struct session_reader *r, size_t entity, sqlite3_stmt *h)
                                                            .coded = c,
                                                            .at = r->bytes.len};
         strbuf_put(&r->bytes, (const char *)blob, c.len);
+        strbuf_reserve(&r->bytes, BLOCK_PAD);
         return r->bytes.failed ? -ENOMEM : 0;
 }
 

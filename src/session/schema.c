@@ -14,7 +14,7 @@ static const char tables[] =
     "CREATE TABLE entity(id INTEGER PRIMARY KEY, kind INTEGER, label TEXT, idx INTEGER,"
     " gi INTEGER, ci INTEGER, flat INTEGER" ENTITY_TEXTS(
         ENTITY_TEXT) ");"
-                     "CREATE TABLE series(id INTEGER PRIMARY KEY, name TEXT UNIQUE, unit TEXT, "
+                     "CREATE TABLE series(id INTEGER PRIMARY KEY, name TEXT, unit TEXT, "
                      "step REAL, scale REAL);"
                      "CREATE TABLE word(kind TEXT, id INTEGER, text TEXT, PRIMARY KEY(kind, id)) "
                      "WITHOUT ROWID;"
@@ -70,6 +70,9 @@ static const char stack_tables[] =
     "CREATE TABLE stack_window(id INTEGER PRIMARY KEY, data BLOB);";
 
 static const char views[] =
+    "CREATE VIEW c AS SELECT tick AS t, entity AS i, series AS s, stored AS v FROM cell;"
+    "CREATE VIEW h AS SELECT tick AS t, item AS i, series AS s, stored AS v FROM host_cell;"
+
     "CREATE VIEW ticks AS SELECT t.id AS tick, (m.value + t.wall * 1000) / 1e9 AS time,"
     " (t.wall + coalesce(t.skew, 0)) / 1e6 AS elapsed, t.window / 1e3 AS window,"
     " t.stale AS stale FROM tick t, manifest m WHERE m.key = 'start_ns';"
@@ -150,11 +153,15 @@ static const char host_views[] =
     " p.slurm_job, p.container, p.ppid, p.child, p.framework"
     " FROM process_sample s JOIN process p ON p.id = s.process JOIN ticks t ON t.tick = s.tick;";
 
-/* The value of the k-th byte of a tick's code. SQL has no other way to make a number of bytes. */
-static void put_byte(struct strbuf *out, unsigned k)
+/* The big-endian number of so many bytes of d from the bit that an expression names. SQL has no
+ * other way to make a number of bytes; its operators work from left to right. */
+static void put_bytes(struct strbuf *out, const char *bit, unsigned bytes)
 {
-        strbuf_putf(out, "(instr(a.bytes,substr(b.data,(t.id&%d)*b.width+%u,1))-1)",
-                    BLOCK_TICKS - 1, k);
+        strbuf_putc(out, '(');
+        for (unsigned k = 1; k <= bytes; k++)
+                strbuf_putf(out, "%sinstr(y,substr(d,(%s>>3)+%u,1))-1", k > 1 ? "<<8|" : "", bit,
+                            k);
+        strbuf_putc(out, ')');
 }
 
 /* The big-endian number of some bytes of a packed row. */
@@ -209,53 +216,70 @@ static void put_stack_views(struct strbuf *out)
                  " JOIN stack_text g ON g.id = f.function;");
 }
 
-/* The view that undoes block_encode: one row a tick, entity (or item) and series. */
+/*
+ * The view that undoes block_encode: one row a tick, entity (or item) and series. In its innermost
+ * query n is the bits of an offset, m whether its top codes are states, x the bits of a place (0:
+ * in order), o where the tick's place begins; then p is the place and q where the offset begins.
+ */
 static void put_cells(struct strbuf *out, const char *prefix, const char *entity)
 {
         strbuf_putf(out,
                     "CREATE VIEW %scell AS SELECT tick, %s, series,"
-                    " CASE WHEN width = 0 THEN base WHEN code > (1 << 8 * width) - 9 THEN NULL"
+                    " CASE WHEN n = 0 THEN base WHEN m AND code > (1 << n) - 9 THEN NULL"
                     " ELSE base + code END AS stored,"
-                    " CASE WHEN base IS NULL THEN state WHEN width > 0"
-                    " AND code > (1 << 8 * width) - 9"
-                    " THEN (1 << 8 * width) - 1 - code END AS state"
-                    " FROM (SELECT t.id AS tick, b.%s, b.series, b.width, b.base, b.state,"
-                    " CASE b.width",
-                    prefix, entity, entity);
-        for (unsigned width = 1; width <= BLOCK_WIDTH_MAX; width++) {
-                strbuf_putf(out, " WHEN %u THEN ", width);
-                for (unsigned k = 1; k <= width; k++) {
-                        put_byte(out, k);
-                        if (k < width)
-                                strbuf_putf(out, "*%llu+", 1ULL << (8 * (width - k)));
-                }
-        }
+                    " CASE WHEN base IS NULL THEN state WHEN m AND n AND code > (1 << n) - 9"
+                    " THEN (1 << n) - 1 - code END AS state"
+                    " FROM (SELECT *, CASE WHEN n = 0 THEN 0 WHEN n < 10 THEN ",
+                    prefix, entity);
+        put_bytes(out, "q", 2);
+        strbuf_puts(out, ">>16-n-(q&7) WHEN n < 18 THEN ");
+        put_bytes(out, "q", 3);
+        strbuf_puts(out, ">>24-n-(q&7) ELSE ");
+        put_bytes(out, "q", 7);
+        strbuf_puts(out, ">>56-n-(q&7) END&(1<<n)-1 AS code"
+                         " FROM (SELECT *, n * CASE x WHEN 0 THEN i ELSE ");
+        put_bytes(out, "o", 2);
         strbuf_putf(out,
-                    " ELSE 0 END AS code FROM %stick t JOIN %sblock b ON b.block = t.id >> %d"
-                    " JOIN alphabet a);",
-                    prefix, prefix, BLOCK_SHIFT);
+                    ">>16-x-(o&7)&(1<<x)-1 END AS q FROM (SELECT *, (c*n+7>>3<<3)+i*x AS o"
+                    " FROM (SELECT t.id AS tick, b.%s, b.series, b.base, b.state, b.data AS d,"
+                    " a.bytes AS y, t.id&%d AS i, b.width>>7&7 AS x, b.width>>10 AS c,"
+                    " b.width<8 OR b.width&1 AS m,"
+                    " CASE WHEN b.width<8 THEN b.width*8 ELSE (b.width&127)-8>>1 END AS n"
+                    " FROM %stick t JOIN %sblock b ON b.block = t.id >> %d JOIN alphabet a))));",
+                    entity, BLOCK_TICKS - 1, prefix, prefix, BLOCK_SHIFT);
+}
+
+/* A column of a wide view: the stored number of a series, in SI units. c and h are short for the
+ * two views of cells: the text of a hundred such columns is in every file. */
+static void put_column(struct strbuf *out, char cells, const char *item, size_t series,
+                       const struct metric_info *info)
+{
+        struct series_scale s = series_scale(info);
+        strbuf_putf(out, ",(SELECT v FROM %c WHERE t=k AND i=%s AND s=%zu)", cells, item, series);
+        if (s.scale == 1)
+                strbuf_putf(out, "*%.0f.", s.step);
+        else
+                strbuf_putf(out, "/%.0f.", s.scale);
+        strbuf_putf(out, " %s", info->name);
 }
 
 /* Columns of one scope's series, for the item that an expression names. */
 static void put_host_columns(struct strbuf *out, enum metric_scope scope, const char *item)
 {
         for (size_t i = 0; i < HOST_SERIES_COUNT; i++) {
-                if (host_series_scope(i) != scope || !host_series_kept(i) ||
-                    i == HOST_SERIES_EVIDENCE + EVIDENCE_FRAMEWORK)
-                        continue;
-                struct series_scale s = series_scale(host_series_info(i));
-                strbuf_putf(out,
-                            ",(SELECT stored*%.1f FROM host_cell WHERE tick=t.tick AND item=%s AND"
-                            " series=%zu)/%.0f AS %s",
-                            s.step, item, i, s.scale, host_series_info(i)->name);
+                if (host_series_scope(i) == scope && host_series_kept(i) &&
+                    i != HOST_SERIES_EVIDENCE + EVIDENCE_FRAMEWORK)
+                        put_column(out, 'h', item, i, host_series_info(i));
         }
 }
 
+/* k is the tick's number for put_column. */
+#define HOST_TICKS " FROM (SELECT *, tick AS k FROM host_ticks) t"
 /* A level is there from the note on that says so, until the next one. */
 #define LEVEL_JOIN                                                                                 \
-        " FROM host_ticks t JOIN word w ON w.kind = 'level' JOIN level_note n ON n.level = w.id"   \
-        " AND n.tick = (SELECT max(x.tick) FROM level_note x WHERE x.level = w.id"                 \
-        " AND x.tick <= t.tick)"
+        HOST_TICKS " JOIN word w ON w.kind = 'level' JOIN level_note n ON n.level = w.id"          \
+                   " AND n.tick = (SELECT max(x.tick) FROM level_note x WHERE x.level = w.id"      \
+                   " AND x.tick <= t.tick)"
 
 static void put_host_wide(struct strbuf *out)
 {
@@ -270,7 +294,7 @@ static void put_host_wide(struct strbuf *out)
         strbuf_puts(out, LEVEL_JOIN " JOIN host_gpu g;CREATE VIEW system AS SELECT t.tick, t.time,"
                                     " t.elapsed");
         put_host_columns(out, METRIC_SCOPE_SYSTEM, "0");
-        strbuf_puts(out, " FROM host_ticks t;");
+        strbuf_puts(out, HOST_TICKS ";");
 }
 
 static void put_evidence(struct strbuf *out)
@@ -283,7 +307,7 @@ static void put_evidence(struct strbuf *out)
         strbuf_putf(out,
                     ",(SELECT w.text FROM host_cell c JOIN word w ON w.kind='framework' AND"
                     " w.id=c.stored*%.1f/%.0f WHERE c.tick=t.tick AND c.item=g.id AND c.series=%d)"
-                    " AS framework FROM host_ticks t JOIN host_gpu g;",
+                    " AS framework" HOST_TICKS " JOIN host_gpu g;",
                     s.step, s.scale, HOST_SERIES_EVIDENCE + EVIDENCE_FRAMEWORK);
 }
 
@@ -319,12 +343,8 @@ static void put_wide(struct strbuf *out)
         strbuf_puts(out, "CREATE VIEW gpus AS SELECT t.tick, t.time, t.elapsed, e.label AS gpu,"
                          " e.model, e.uuid");
         for (size_t i = 0; i < METRIC_COUNT; i++)
-                strbuf_putf(out,
-                            ",(SELECT stored*%.1f FROM cell WHERE tick=t.tick AND entity=e.id AND"
-                            " series=%zu)/%.0f AS %s",
-                            series_scale(series_info(i)).step, i,
-                            series_scale(series_info(i)).scale, series_info(i)->name);
-        strbuf_puts(out, " FROM ticks t JOIN entity e;");
+                put_column(out, 'c', "e.id", i, series_info(i));
+        strbuf_puts(out, " FROM (SELECT *, tick AS k FROM ticks) t JOIN entity e;");
 }
 
 static void put_series(struct strbuf *out)

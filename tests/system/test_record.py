@@ -100,7 +100,40 @@ def test_bytes_per_value(program, tmp_path):
     with sqlite3.connect(path) as db:
         values = db.execute("select count(*) from samples where value is not null").fetchone()[0]
     assert values == 8 * 38935
-    assert path.stat().st_size / values <= 2
+    assert path.stat().st_size / values <= 1.4
+
+
+def test_bytes_per_value_of_a_day(program, tmp_path):
+    """One GPU once a second, with the values of the tour again and again."""
+    text = TOUR.read_text().splitlines()
+    rows = [line.split(",", 2)[2] for line in text[1:]]
+    (tmp_path / "day.csv").write_text("\n".join([text[0], *(f"{1794726548 + t},0,{rows[t % len(rows)]}" for t in range(86400))]) + "\n")
+    path = tmp_path / "day.assay"
+    subprocess.run([program, "record", "-q", "--source", str(tmp_path / "day.csv"), "-o", str(path)], check=True)
+    with sqlite3.connect(path) as db:
+        assert db.execute("select count(*), max(id) from tick").fetchone() == (86400, 86399)
+        # The view is slow for a day: of one block in twenty.
+        found = {t: db.execute("select count(value) from samples where tick = ?", (t,)).fetchone()[0] for t in range(0, 86400, 2400)}
+    values = sum(found.values()) / len(found) * 86400
+    assert 30 * 86400 < values < 36 * 86400 and path.stat().st_size / values <= 1.6
+
+
+def test_values_that_come_again_take_little(program, tmp_path):
+    """SQL and the program undo each way of packing: in order, by place, with reasons, one value, wide ones."""
+    head = "timestamp,gpu_id,power_w,gpu_temp_c,mem_used_mib,sm_active_pct"
+    levels = [3, 700, 512.5, 3]
+    rows = [f"{1794726548 + t},0,{levels[t // 9 % 4] if t % 50 else ''},{40 + t * 7919 % 61},{(t * 104729) % 130000},{'' if t % 3 else 99.5}" for t in range(300)]
+    (tmp_path / "x.csv").write_text("\n".join([head, *rows]) + "\n")
+    path = tmp_path / "x.assay"
+    subprocess.run([program, "record", "-q", "--source", str(tmp_path / "x.csv"), "-o", str(path)], check=True)
+    with sqlite3.connect(path) as db:
+        forms = {row[0] for row in db.execute("select width from block where width > 0")}
+        assert any(f >= 1024 for f in forms) and any(8 < f < 128 for f in forms) and any(f & 1 for f in forms), forms
+        sql = db.execute("select power, gpu_temp, fb_used, sm_active from gpus order by tick").fetchall()
+    done = subprocess.run([program, "export", "--format", "jsonl", str(path)], capture_output=True, text=True, check=True)
+    told = [json.loads(line)["metrics"] for line in done.stdout.splitlines()]
+    assert [tuple(t[m] for m in ("power", "gpu_temp", "fb_used", "sm_active")) for t in told] == sql
+    assert [p for p, *_ in sql] == [levels[t // 9 % 4] if t % 50 else None for t in range(300)]
 
 
 def test_an_existing_file_is_not_overwritten(assay, tour):

@@ -22,34 +22,51 @@ static void blocks(void **state UNUSED)
         static const struct {
                 const char *reason;
                 size_t n;
-                cell cells[6];
-                unsigned width;
+                cell cells[10];
+                unsigned bits;
+                bool has_states;
+                unsigned index_bits;
         } cases[] = {
-            {"one value", 1, {42}, 0},
-            {"all the same take no bytes", 4, {7, 7, 7, 7}, 0},
-            {"negative numbers", 3, {-5, 0, 5}, 1},
-            {"the largest span of one byte", 2, {0, 247}, 1},
-            {"one more needs two", 2, {0, 248}, 2},
-            {"far from zero, close to each other", 2, {1000000000, 1000000001}, 1},
-            {"missing for all, one reason", 3, {M(BLANK), M(BLANK), M(BLANK)}, 0},
-            {"missing for two reasons", 3, {M(BLANK), M(DENIED), M(BLANK)}, 1},
-            {"missing between values", 4, {1, M(NONE), 3, M(ERROR)}, 1},
-            {"one value and the rest missing", 3, {9, M(NONE), M(NONE)}, 1},
-            {"bytes per second of a fast link", 2, {0, 63000000000}, 5},
-            {"the limits", 2, {-BLOCK_LIMIT, BLOCK_LIMIT}, 7},
+            {"one value", 1, {42}, 0, false, 0},
+            {"all the same take no bytes", 4, {7, 7, 7, 7}, 0, false, 0},
+            {"negative numbers", 3, {-5, 0, 5}, 4, false, 0},
+            {"the largest span of eight bits", 2, {0, 255}, 8, false, 0},
+            {"one more needs nine", 2, {0, 256}, 9, false, 0},
+            {"far from zero, close to each other", 2, {1000000000, 1000000001}, 1, false, 0},
+            {"missing for all, one reason", 3, {M(BLANK), M(BLANK), M(BLANK)}, 0, false, 0},
+            {"missing for two reasons", 3, {M(BLANK), M(DENIED), M(BLANK)}, 4, true, 0},
+            {"missing between values", 4, {1, M(NONE), 3, M(ERROR)}, 4, true, 0},
+            {"the largest span beside states", 2, {247, M(NONE)}, 4, true, 0},
+            {"one value and the rest missing", 3, {9, M(NONE), M(NONE)}, 4, true, 0},
+            {"bytes per second of a fast link", 2, {0, 63000000000}, 36, false, 0},
+            {"the limits", 2, {-BLOCK_LIMIT, BLOCK_LIMIT}, 56, true, 0},
+            {"few large values again and again",
+             10,
+             {0, 1 << 20, 0, 1 << 20, 0, 1 << 20, 0, 0, 0, 0},
+             21,
+             false,
+             1},
+            {"three of them, and none",
+             10,
+             {0, 1 << 20, 5, 1 << 20, M(ERROR), M(ERROR), 5, 5, 5, 0},
+             21,
+             true,
+             2},
         };
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-                uint8_t blob[BLOCK_TICKS * BLOCK_WIDTH_MAX];
+                uint8_t blob[BLOCK_TICKS * BLOCK_WIDTH_MAX + BLOCK_PAD] = {0};
                 struct coded c = block_encode(cases[i].cells, cases[i].n, blob);
-                if (c.width != cases[i].width)
-                        fail_msg("%s: width %u", cases[i].reason, c.width);
+                if (c.bits != cases[i].bits || c.index_bits != cases[i].index_bits ||
+                    (c.has_base && c.bits > 0 && c.has_states != cases[i].has_states))
+                        fail_msg("%s: %u bits, %u of places, states %d", cases[i].reason, c.bits,
+                                 c.index_bits, c.has_states);
                 for (size_t k = 0; k < cases[i].n; k++) {
                         if (block_decode(&c, blob, k) != cases[i].cells[k])
                                 fail_msg("%s: value %zu", cases[i].reason, k);
                 }
         }
         cell none[] = {M(NONE), M(NONE)};
-        uint8_t blob[BLOCK_TICKS * BLOCK_WIDTH_MAX];
+        uint8_t blob[BLOCK_TICKS * BLOCK_WIDTH_MAX + BLOCK_PAD] = {0};
         assert_true(block_encode(none, 2, blob).empty);
 }
 
@@ -58,7 +75,7 @@ static void random_blocks(void **state UNUSED)
         uint64_t seed = 1;
         for (int round = 0; round < 2000; round++) {
                 cell cells[BLOCK_TICKS];
-                uint8_t blob[BLOCK_TICKS * BLOCK_WIDTH_MAX];
+                uint8_t blob[BLOCK_TICKS * BLOCK_WIDTH_MAX + BLOCK_PAD] = {0};
                 seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
                 unsigned bits = (unsigned)(seed >> 58) % 52 + 1;
                 size_t n = (size_t)(seed >> 40) % BLOCK_TICKS + 1;
@@ -68,12 +85,51 @@ static void random_blocks(void **state UNUSED)
                             (seed >> 61) == 0 ? M(UNSUPPORTED) : (cell)(seed >> (64 - bits)) - 1000;
                 }
                 struct coded c = block_encode(cells, n, blob);
+                struct coded back = {
+                    .has_base = c.has_base, .state = c.state, .base = c.base, .len = c.len};
+                assert_true(block_take_form(block_form(&c), &back));
                 for (size_t i = 0; i < n; i++)
-                        assert_int_equal(block_decode(&c, blob, i), cells[i]);
-                /* A place beyond the end is missing, not memory of others. */
-                if (c.width > 0)
-                        assert_false(cell_there(block_decode(&c, blob, n)));
+                        assert_int_equal(block_decode(&back, blob, i), cells[i]);
+                /* A place beyond the last byte is missing, not memory of others. */
+                if (c.bits > 0)
+                        assert_false(cell_there(block_decode(&c, blob, n + 8)));
         }
+}
+
+/* What the column width may be: all that is written, and what older files have. */
+static void forms(void **state UNUSED)
+{
+        static const int64_t bad[] = {-1,
+                                      8,
+                                      9,
+                                      11,
+                                      8 + 1 + 2 * 3,
+                                      8 + 2 * 49,
+                                      8 + 2 * 57,
+                                      8 + 2 * 4 + (1 << 7),
+                                      8 + 2 * 4 + (1 << 10),
+                                      8 + 2 * 4 + (1 << 7) + (129 << 10),
+                                      INT64_MAX};
+        struct coded c = {0};
+        for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+                if (block_take_form(bad[i], &c))
+                        fail_msg("%lld is taken", (long long)bad[i]);
+        }
+        for (int64_t width = 0; width <= BLOCK_WIDTH_MAX; width++) {
+                assert_true(block_take_form(width, &c));
+                assert_int_equal(c.bits, 8 * width);
+                assert_true(c.has_states && c.index_bits == 0);
+        }
+        /* Bytes as they were until 0.2.0: 300 and 0 above 1000, and one that was denied. */
+        static const uint8_t old[6 + BLOCK_PAD] = {0x01, 0x2c, 0, 0, 0xff, 0xff - STATE_DENIED};
+        assert_true(block_take_form(2, &c));
+        c.has_base = true;
+        c.base = 1000;
+        c.len = 6;
+        assert_int_equal(block_decode(&c, old, 0), 1300);
+        assert_int_equal(block_decode(&c, old, 1), 1000);
+        assert_int_equal(block_decode(&c, old, 2), M(DENIED));
+        assert_int_equal(block_decode(&c, old, 3), M(NONE));
 }
 
 static void scales(void **state UNUSED)
@@ -349,6 +405,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(blocks),
             cmocka_unit_test(random_blocks),
+            cmocka_unit_test(forms),
             cmocka_unit_test(scales),
             cmocka_unit_test(written_is_read),
             cmocka_unit_test(readable_while_it_grows),
