@@ -181,6 +181,8 @@ void manifest_describe(struct session *s, const struct config *config, char *con
                 set_recorded(s, p);
         else
                 set_run(s, argv, none);
+        if (config_is_set(config, OPT_FLOPS_PER_STEP))
+                session_set_number(s, "flops_per_step", config_number(config, OPT_FLOPS_PER_STEP));
         session_set_text(s, "backend", p ? pipeline_source_name(p) : "none");
         session_set_number(
             s, "interval_s",

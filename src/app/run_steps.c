@@ -153,6 +153,7 @@ void step_samples_add(struct step_samples *s, const struct frame *f)
         if (!v)
                 return;
         v[STEP_FIGURE_GPU_UTIL] = mean_of(f, METRIC_GPU_UTIL);
+        v[STEP_FIGURE_TENSOR] = mean_of(f, METRIC_TENSOR_ACTIVE);
         v[STEP_FIGURE_POWER] = mean_of(f, METRIC_POWER);
 }
 
@@ -210,7 +211,7 @@ static double mean_between(const struct step_samples *s, size_t which, enum step
 
 static size_t source_of(enum step_figure f)
 {
-        return f == STEP_FIGURE_GPU_UTIL || f == STEP_FIGURE_POWER ? 0 : 1;
+        return f <= STEP_FIGURE_POWER ? 0 : 1; /* the GPUs' come first */
 }
 
 /* GPU-seconds of each limiter between two moments, since the first tick. */

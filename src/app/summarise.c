@@ -1,6 +1,7 @@
 #include "app/summarise.h"
 
 #include "app/lines.h"
+#include "app/mfu.h"
 #include "app/setup.h"
 #include "app/thresholds.h"
 #include "base/clock.h"
@@ -287,11 +288,12 @@ static int find_steps(struct run_summary *r, struct err *err)
 }
 
 /* What the slow steps had otherwise. */
-static int explain_steps(struct run_summary *r, struct err *err)
+static int explain_steps(const struct config *config, struct run_summary *r, struct err *err)
 {
         int code = 0;
         run_steps_explain(&r->steps, &r->samples, &r->in, &r->summary.limits,
                           r->stretches.first_wall_ns);
+        mfu_take(config, r, &r->steps.mfu);
         for (size_t i = 0; code == 0 && r->stacks && i < r->steps.n; i++)
                 code = find_slow_lines(r, &r->steps.list[i], err);
         return code;
@@ -350,7 +352,7 @@ static int summarise(const struct config *config, const char *format, struct run
                 return err_set(err, code, "out of memory");
         summary_limit(&r->summary);
         code = r->stacks ? find_lines(r, err) : 0;
-        return code == 0 && r->wants_steps ? explain_steps(r, err) : code;
+        return code == 0 && r->wants_steps ? explain_steps(config, r, err) : code;
 }
 
 int run_summary_take(struct run_summary *r, const struct config *config, const char *format,

@@ -1,4 +1,5 @@
 /* assay report: what happened in a run, and what held it back. */
+#include "app/goodput.h"
 #include "app/job.h"
 #include "app/summarise.h"
 #include "cmd/command.h"
@@ -117,10 +118,62 @@ static bool report_as_job(const struct config *config, int *code, struct err *er
         return several;
 }
 
+/* ---- the ledger ---- */
+
+static int refuse_for_goodput(const struct config *config, struct err *err)
+{
+        static const enum option list[] = {OPT_ALL, OPT_EACH, OPT_SORT, OPT_RECOVER, OPT_PHASE};
+        int r = config_refuse(config, list, ARRAY_LEN(list), "is not for --goodput",
+                              "leave it out: the ledger is of whole runs", err);
+        if (r == 0 && strcmp(out_format(config), "resource-summary") == 0) {
+                err_set(err, ERR_USAGE, "--goodput cannot be written as resource-summary");
+                r = err_hint(err, "choose text, json, html, csv or markdown");
+        }
+        if (r == 0 && config->n_args < 2) {
+                err_set(err, ERR_USAGE, "no file to report on");
+                r = err_hint(err, "assay report --goodput run.assay");
+        }
+        return r;
+}
+
+/* The sessions of a folder, or the files that are named. */
+static int goodput_of_folder(const struct config *config, const struct folder *f,
+                             struct strbuf *out, struct err *err)
+{
+        struct strbuf notices = {0};
+        bool several = f->n > 0;
+        const char *const *paths =
+            several ? (const char *const *)f->paths : (const char *const *)config->args + 1;
+        int r = goodput_report(config, paths, several ? f->n : config->n_args - 1,
+                               out_format(config), terminal_columns(), &notices, out, err);
+        tell_notices(&notices);
+        return r;
+}
+
+static int report_goodput(const struct config *config, struct err *err)
+{
+        struct folder f = {0};
+        struct strbuf out = {0};
+        int r = refuse_for_goodput(config, err);
+        if (r == 0)
+                r = check_out(config, config->args[1], err);
+        if (r == 0 && config->n_args == 2 && folder_read(config->args[1], &f) < 0)
+                r = err_set(err, -ENOMEM, "out of memory");
+        if (r == 0)
+                r = goodput_of_folder(config, &f, &out, err);
+        if (r == 0)
+                r = write_out(config, config->args[1], &out, err);
+        folder_finish(&f);
+        strbuf_finish(&out);
+        return r;
+}
+
 static int report_run(const struct config *config)
 {
         struct err err = {0};
         int code = 0;
+        if (config_flag(config, OPT_GOODPUT))
+                return report_goodput(config, &err) < 0 ? complain(&err) : EXIT_FINE;
         code = refuse_for_format(config, &err);
         if (code < 0 || report_as_job(config, &code, &err))
                 return code < 0 ? complain(&err) : EXIT_FINE;

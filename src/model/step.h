@@ -65,7 +65,18 @@ struct step_series {
         struct slow_step slow[STEP_SLOW_TOLD]; /* the costliest first */
 };
 
+/* What the model's arithmetic is of what the GPUs could do, while steps ran. */
+struct mfu {
+        double flops_per_step; /* on all GPUs; 0: nobody said */
+        double flops_per_s;    /* of the model, in a mean step */
+        double peak;           /* of these GPUs, dense; 0 when not known */
+        size_t gpus;           /* that worked */
+        const char *type;      /* of the peak */
+        bool is_assumed;       /* nobody declared the type */
+};
+
 struct run_steps {
+        struct mfu mfu;           /* of the first series */
         struct step_series *list; /* the one with most steps first; owned */
         size_t n;
 };

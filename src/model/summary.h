@@ -213,6 +213,7 @@ struct run_facts {
         struct value interval_s, exit_status, exit_signal;
         struct value cpu_user_s, cpu_system_s, max_rss, command_s, cpus, memory_limit;
         struct value system_cpus, pid, uid;
+        struct value flops_per_step;
         struct value rank, local_rank, node_rank, world; /* of a job that a launcher started */
         char launcher[16], job[96];
         uint64_t asked, taken, late, missed, dropped;

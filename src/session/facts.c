@@ -107,6 +107,7 @@ void facts_from_session(struct run_facts *f, struct session_reader *r)
         take_text(r, "launcher", f->launcher, sizeof(f->launcher));
         take_text(r, "job_id", f->job, sizeof(f->job));
         f->memory_limit = take_number(r, "memory_limit_bytes");
+        f->flops_per_step = take_number(r, "flops_per_step");
         session_counts(r, &counts);
         f->asked = counts.asked;
         f->taken = counts.taken;

@@ -94,6 +94,7 @@ def place(program, tmp_path_factory):
     rows = (folder / "dmon.txt").read_text().splitlines(True)
     (folder / "short.txt").write_text("".join(rows[:4]))
     shutil.copy(FIXTURES / "nvidia-smi/smi-dmon-mu.txt", folder / "mu.txt")
+    (folder / "steps.jsonl").write_text("".join(f'{{"ts":"2026-01-02T03:04:{i:02d}.000+00:00","type":"step","name":"step","seconds":1}}\n' for i in range(20)))
     (folder / "rocm.scn").write_text(f"log {folder}/rocm.calls\n")
     for name in ("dcgmi", "ssh"):
         (folder / name).write_text('#!/bin/sh\necho "$*" >> x.txt\nexit 1\n')
@@ -152,7 +153,7 @@ USED = {
                "missing": ("zero", "export all mu.txt"), "no-profiling": ("", None), "crlf": ("", None), "peer": ("", None)}),
     "devices": ("devices", {"schema": ("", None), **SOURCES, "gpus": ("99", "devices --source dmon.txt"), "poll": ("0.0001", None), "json": ("", "devices --source dmon.txt")}),
     "report": ("report run.assay", {"schema": ("", None), "output": ("x.txt", None), "format": ("json", None), "phase": ("0", None), "all": ("", None), "each": ("", None), "flops": ("bf16", None),
-               "force": ("", "report run.assay -o other.assay"), "recover": ("", None), "sort": ("limiter", "report runs --format csv"), "level": ("user", "report run.assay --all"), "gpus": ("99", None), "poll": ("2", "report dmon.txt"),
+               "goodput": ("", None), "flops-per-step": ("1e15", "report steps.jsonl"), "force": ("", "report run.assay -o other.assay"), "recover": ("", None), "sort": ("limiter", "report runs --format csv"), "level": ("user", "report run.assay --all"), "gpus": ("99", None), "poll": ("2", "report dmon.txt"),
                "weights": ("hpc", None), "tag-cpu": ("0", "report run.assay --format json"), "tag-memory": ("0", "report run.assay --format json"), "tag-gpu": ("0", "report run.assay --format json"),
                "tag-gpu-memory": ("0", "report run.assay --format json"), "missing": ("zero", "report mu.txt --format json")}),
     "diff": ("diff run.assay run.assay", {"schema": ("", None), "output": ("x.txt", None), "format": ("json", None), "base": ("run.assay", None), "new": ("tour.txt", None), "baseline": ("main", "diff tour.txt --baselines base"),

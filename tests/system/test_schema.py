@@ -20,6 +20,7 @@ WRITTEN = [
     (f"report {HOST} --format json --level process", "run_report"),
     (f"report {FIXTURES}/nvidia-smi/smi-query.csv --format json", "run_report"),
     (f"report {PAIRS} --format json", "runs_report"),
+    (f"report --goodput {TOUR} --format json", "goodput_report"),
     (f"once {PAIRS} --json", "runs_report"),
     (f"once {TOUR} --at 20 --json --flops bf16", "moment"),
     (f"once {HOST} --json", "moment"),

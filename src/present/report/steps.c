@@ -87,6 +87,34 @@ void report_slow_step(const struct step_series *s, const struct slow_step *slow,
         }
 }
 
+/* "MFU 38 %: 376 TFLOP/s of 989 TFLOP/s a GPU (bf16, dense); …". */
+static void put_mfu(const struct report *r, const struct step_series *s, struct strbuf *out)
+{
+        const struct mfu *m = &r->steps->mfu;
+        char share[FORMAT_MAX], own[FORMAT_MAX], peak[FORMAT_MAX];
+        double n = (double)MAX(m->gpus, (size_t)1), tensor = s->usual[STEP_FIGURE_TENSOR];
+        double busy = s->usual[STEP_FIGURE_GPU_UTIL];
+        format_flops(own, sizeof(own), m->flops_per_s / n, m->flops_per_s / n);
+        if (m->peak > 0) {
+                format_flops(peak, sizeof(peak), m->peak / n, m->peak / n);
+                strbuf_putf(out, "MFU %s: %s of %s a GPU (%s, dense%s), %zu GPU%s",
+                            format_share(share, m->flops_per_s / m->peak), own, peak, m->type,
+                            m->is_assumed ? "; --flops names another type" : "", m->gpus,
+                            m->gpus == 1 ? "" : "s");
+        } else {
+                strbuf_putf(out, "MFU is unknown: %s",
+                            m->gpus > 0 ? "a GPU is of a model whose peak is not known"
+                                        : "no GPU was seen at work");
+        }
+        strbuf_puts(out, "; hardware over the same time:");
+        if (!isnan(tensor))
+                strbuf_putf(out, " tensor cores active %s,", format_share(share, tensor));
+        if (isnan(busy))
+                strbuf_puts(out, " GPU busy --");
+        else
+                strbuf_putf(out, " GPU busy %s", format_share(share, busy));
+}
+
 static void put_series(const struct report *r, const struct step_series *s, struct strbuf *out)
 {
         struct strbuf text = {0};
@@ -98,6 +126,12 @@ static void put_series(const struct report *r, const struct step_series *s, stru
         strbuf_puts(&text, ": ");
         report_steps_line(s, &text);
         text_put_wrapped(out, strbuf_str(&text), 2, columns);
+        if (s == r->steps->list && r->steps->mfu.flops_per_step > 0) {
+                strbuf_clear(&text);
+                put_mfu(r, s, &text);
+                strbuf_puts(out, "  ");
+                text_put_wrapped(out, strbuf_str(&text), 2, columns);
+        }
         if (s->n_slow > 0) {
                 strbuf_clear(&text);
                 strbuf_putf(&text, "%zu slow (over 1.5 times the p50), ", s->n_slow);
@@ -173,6 +207,21 @@ static void put_slow(struct jsonw *j, const struct report *r, const struct step_
         strbuf_finish(&text);
 }
 
+static void put_mfu_json(struct jsonw *j, const struct mfu *m, const struct step_series *s)
+{
+        jsonw_object(j, "mfu");
+        put_nine(j, "flops_per_step", m->flops_per_step);
+        put_nine(j, "flops_per_s", m->flops_per_s);
+        jsonw_count(j, "gpus", m->gpus);
+        jsonw_text_or_null(j, "type", m->peak > 0 ? m->type : "");
+        jsonw_bool(j, "type_is_assumed", m->is_assumed);
+        put_nine(j, "peak_flops_per_s", m->peak > 0 ? m->peak : NAN);
+        put_nine(j, "mfu", m->peak > 0 ? m->flops_per_s / m->peak : NAN);
+        put_nine(j, "tensor_active", s->usual[STEP_FIGURE_TENSOR]);
+        put_nine(j, "gpu_util", s->usual[STEP_FIGURE_GPU_UTIL]);
+        jsonw_end(j);
+}
+
 static void put_series_json(struct jsonw *j, const struct report *r, const struct step_series *s)
 {
         jsonw_object(j, NULL);
@@ -188,6 +237,8 @@ static void put_series_json(struct jsonw *j, const struct report *r, const struc
         put_nine(j, "jitter", s->jitter);
         put_nine(j, "per_second", s->per_s > 0 ? s->per_s : NAN);
         put_nine(j, "waited", s->waited);
+        if (s == r->steps->list && r->steps->mfu.flops_per_step > 0)
+                put_mfu_json(j, &r->steps->mfu, s);
         jsonw_count(j, "slow_steps", s->n_slow);
         put_nine(j, "slow_seconds", s->slow_s);
         jsonw_array(j, "slow");

@@ -11,7 +11,7 @@ static const struct {
         const char *command;
         const char *documents[DOCUMENTS_MAX];
 } written[] = {
-    {"report", {"run_report", "job_report", "runs_report"}},
+    {"report", {"run_report", "job_report", "runs_report", "goodput_report"}},
     {"once", {"moment", "runs_report"}},
     {"export", {"gpu_line", "host_line"}},
     {"stacks", {"stacks_look"}},
