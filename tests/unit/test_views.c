@@ -1178,9 +1178,24 @@ static void processes_that_are_not_there_yet(void **state UNUSED)
         }
 }
 
+/* No name of a file's column among the words of the focus view, however long it is. */
+static void names_are_words(void **state UNUSED)
+{
+        static const int widths[] = {10, 16, 23, 60};
+        for (enum metric m = 0; m < METRIC_COUNT; m++) {
+                for (size_t i = 0; i < ARRAY_LEN(widths); i++) {
+                        char name[64];
+                        words_metric(name, sizeof(name), m, widths[i]);
+                        assert_null(strchr(name, '_'));
+                        assert_true(name[0] != '\0');
+                }
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+            cmocka_unit_test(names_are_words),
             cmocka_unit_test(strips_are_of_their_gpu),
             cmocka_unit_test(goldens),
             cmocka_unit_test(survives_any_key),

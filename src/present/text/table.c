@@ -349,9 +349,8 @@ void table_write(const struct frame *frame, const struct table_options *options,
         write_reasons(frame, options, out);
         if (options->recorded)
                 strbuf_puts(
-                    out,
-                    "\nLimits are judged live, by what was known then; 'assay report' judges in "
-                    "hindsight.\n");
+                    out, "\nLimits are judged live, by the last second; 'assay report' judges in "
+                         "hindsight.\n");
         write_nodes(frame, options, out);
         details_write_clocks(frame, out);
         details_write_processes(frame, options->width, out);

@@ -13,6 +13,7 @@
 
 #define HEALTH_W 15
 #define CHART_MIN_H 5
+#define HOST_ROW_MOST 6 /* lines of what the host did: more of one column say nothing more */
 
 static const struct style dim = {.fg = INK_DIM};
 static const struct style plain = {.fg = INK_TEXT};
@@ -360,55 +361,77 @@ static void draw_facts(struct canvas *c, struct area a, const struct row *row)
         }
 }
 
+/* What a host does for a GPU, a row of the chart each. */
+static const struct {
+        const char *label, *words;
+        enum gpu_ring ring;
+        enum evidence now;
+        enum unit unit;
+        uint8_t ink;
+} host_work[] = {
+    {"program", "its program %s cores", GPU_RING_CPU_MAIN, EVIDENCE_CPU_MAIN, UNIT_NUMBER,
+     INK_COMPUTE},
+    {"others", "what it started %s cores", GPU_RING_CPU_CHILDREN, EVIDENCE_CPU_CHILDREN,
+     UNIT_NUMBER, INK_COMPUTE},
+    {"read", "reads %s B/s", GPU_RING_READ, EVIDENCE_READ, UNIT_BYTES_PER_S, INK_IO},
+    {"write", "writes %s B/s", GPU_RING_WRITE, EVIDENCE_WRITE, UNIT_BYTES_PER_S, INK_IO},
+};
+
+static int count_host_work(const struct ui *ui, size_t gpu)
+{
+        int n = 0;
+        for (size_t i = 0; i < ARRAY_LEN(host_work); i++)
+                n += ring_most(&ui->past.gpus[gpu][host_work[i].ring]) > 0;
+        return n;
+}
+
+static void host_number(char number[FORMAT_MAX], enum unit unit, struct value v)
+{
+        format_short(number, FORMAT_MAX, unit, v);
+        if (unit == UNIT_NUMBER && value_there(v))
+                snprintf(number, FORMAT_MAX, "%.1f", v.v);
+}
+
+/* The label has how much a full column is, below its name. */
+static void draw_host_work(const struct ui *ui, const struct ui_data *d, struct canvas *c,
+                          struct area a, size_t gpu, size_t row)
+{
+        const struct ring *r = &ui->past.gpus[gpu][host_work[row].ring];
+        enum unit unit = host_work[row].unit;
+        double most = unit == UNIT_NUMBER ? MAX(ring_most(r), 1.0) : ring_most(r);
+        char number[FORMAT_MAX];
+        canvas_text(c, a.x, a.y, CHART_LABEL_WIDTH, dim, host_work[row].label);
+        host_number(number, unit, value_ok(most));
+        if (a.h > 1)
+                canvas_textf(c, a.x, a.y + 1, CHART_LABEL_WIDTH, (struct style){.fg = INK_FAINT},
+                             "%*s", CHART_LABEL_WIDTH - 1, number);
+        a.x += CHART_LABEL_WIDTH;
+        a.w -= CHART_LABEL_WIDTH;
+        ring_draw_span(r, ui->past.host_bucket, ui_span_ns(d) / NS_PER_S, most, c, a,
+                       host_work[row].ink);
+}
+
 /* What the host did for the GPU: a line of words, then a curve for each thing that it did at all.
  */
 static void draw_host_of_gpu(const struct ui *ui, const struct ui_data *d, struct canvas *c,
                              struct area a, size_t gpu)
 {
-        static const struct {
-                const char *label, *words;
-                enum gpu_ring ring;
-                enum evidence now;
-                enum unit unit;
-                uint8_t ink;
-        } rows[] = {
-            {"program", "its program %s cores", GPU_RING_CPU_MAIN, EVIDENCE_CPU_MAIN, UNIT_NUMBER,
-             INK_COMPUTE},
-            {"others", "what it started %s cores", GPU_RING_CPU_CHILDREN, EVIDENCE_CPU_CHILDREN,
-             UNIT_NUMBER, INK_COMPUTE},
-            {"read", "reads %s B/s", GPU_RING_READ, EVIDENCE_READ, UNIT_BYTES_PER_S, INK_IO},
-            {"write", "writes %s B/s", GPU_RING_WRITE, EVIDENCE_WRITE, UNIT_BYTES_PER_S, INK_IO},
-        };
-        const struct ring *rings = ui->past.gpus[gpu];
-        int n = 0, done = 0, x = a.x + CHART_LABEL_WIDTH;
-        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-                n += ring_most(&rings[rows[i].ring]) > 0;
+        int n = count_host_work(ui, gpu), done = 0, x = a.x + CHART_LABEL_WIDTH;
         x += canvas_text(c, x, a.y, a.x + a.w - x, dim, "the host:") + 1;
-        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-                const struct ring *r = &rings[rows[i].ring];
+        for (size_t i = 0; i < ARRAY_LEN(host_work); i++) {
                 char number[FORMAT_MAX], text[64];
-                double most = ring_most(r);
-                if (most <= 0)
+                if (ring_most(&ui->past.gpus[gpu][host_work[i].ring]) <= 0)
                         continue;
-                struct value now = d->host->evidence[gpu].e[rows[i].now];
-                format_short(number, sizeof(number), rows[i].unit, now);
-                if (rows[i].unit == UNIT_NUMBER && value_there(now))
-                        snprintf(number, sizeof(number), "%.1f", now.v);
-                snprintf(text, sizeof(text), rows[i].words, number);
+                host_number(number, host_work[i].unit, d->host->evidence[gpu].e[host_work[i].now]);
+                snprintf(text, sizeof(text), host_work[i].words, number);
                 if (x + text_width(text) <= a.x + a.w)
                         x += canvas_text(c, x, a.y, a.x + a.w - x,
-                                         (struct style){.fg = rows[i].ink}, text) +
+                                         (struct style){.fg = host_work[i].ink}, text) +
                              2;
                 int y = a.y + 1 + (a.h - 1) * done / n, end = a.y + 1 + (a.h - 1) * (done + 1) / n;
                 done++;
-                if (end <= y)
-                        continue;
-                canvas_text(c, a.x, y, CHART_LABEL_WIDTH, dim, rows[i].label);
-                ring_draw_span(
-                    r, ui->past.host_bucket, ui_span_ns(d) / NS_PER_S,
-                    rows[i].unit == UNIT_NUMBER ? MAX(most, 1.0) : most, c,
-                    (struct area){a.x + CHART_LABEL_WIDTH, y, a.w - CHART_LABEL_WIDTH, end - y},
-                    rows[i].ink);
+                if (end > y)
+                        draw_host_work(ui, d, c, (struct area){a.x, y, a.w, end - y}, gpu, i);
         }
 }
 
@@ -462,6 +485,8 @@ void fleet_draw_chart(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         int host_h = gpu == HOST_GPUS_MAX     ? 0
                      : a.h >= 2 * CHART_MIN_H ? a.h - MAX(a.h / 3, CHART_MIN_H)
                                               : a.h;
+        if (host_h > 0 && host_h < a.h)
+                host_h = MIN(host_h, 1 + HOST_ROW_MOST * MAX(count_host_work(ui, gpu), 1));
         if (host_h < a.h)
                 draw_gpu_chart(ui, d, c, (struct area){a.x, a.y, a.w, a.h - host_h}, row);
         if (host_h > 0)

@@ -110,6 +110,19 @@ static void draw_prompt(struct ui *ui, struct canvas *c, int y)
         canvas_char(c, x, y, (struct style){INK_TITLE, 0, ATTR_REVERSE | ATTR_UNDERLINE}, ' ');
 }
 
+/* Why the source failed, with what to do where both fit. */
+static void draw_failure(const struct ui_data *d, struct canvas *c, int y)
+{
+        const char *more = d->hint;
+        int room = c->w - 2 - text_width(d->error) - 2;
+        if (text_width(more) > room)
+                more = "press d";
+        if (text_width(more) > room)
+                more = "";
+        canvas_textf(c, 1, y, c->w - 2, (struct style){.fg = INK_WARN}, "%s%s%s", d->error,
+                     more[0] ? "; " : "", more);
+}
+
 static void draw_foot(struct ui *ui, const struct ui_data *d, struct canvas *c)
 {
         int y = c->h - 1;
@@ -123,8 +136,7 @@ static void draw_foot(struct ui *ui, const struct ui_data *d, struct canvas *c)
                 return;
         }
         if (d->state == SOURCE_FAILED) {
-                canvas_textf(c, 1, y, c->w - 2, (struct style){.fg = INK_WARN}, "%s%s%s", d->error,
-                             d->hint[0] ? "; " : "", d->hint);
+                draw_failure(d, c, y);
                 return;
         }
         char hints[256];

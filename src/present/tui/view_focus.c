@@ -14,7 +14,7 @@
 
 #define COLUMN_MIN 56
 #define CHART_MIN_H 7
-#define NAME_W 22
+#define NAME_W 24
 #define VALUE_W 11
 #define ITEMS_MAX (METRIC_COUNT + METRIC_GROUP_COUNT + 80)
 #define PROCESSES_MAX 64
@@ -150,16 +150,20 @@ static void draw_process(struct canvas *c, int x, int y, int w, const struct pro
         canvas_text(c, x + 34, y, w - 34, (struct style){.fg = INK_TEXT}, p->command);
 }
 
+static void draw_heading(struct canvas *c, int x, int y, int w, const char *text)
+{
+        int n = canvas_text(c, x, y, w, (struct style){INK_TITLE, 0, ATTR_BOLD}, text);
+        canvas_line(c, x + n + 1, y, w - n - 1, (struct style){.fg = INK_FAINT}, 0x2500);
+}
+
 static void draw_item(const struct ui *ui, const struct ui_data *d, struct canvas *c, int x, int y,
                       int w, const struct row *row, const struct item *item)
 {
-        int n;
         switch (item->kind) {
         case ITEM_BLANK:
                 return;
         case ITEM_HEADING:
-                n = canvas_text(c, x, y, w, (struct style){INK_TITLE, 0, ATTR_BOLD}, item->text);
-                canvas_line(c, x + n + 1, y, w - n - 1, (struct style){.fg = INK_FAINT}, 0x2500);
+                draw_heading(c, x, y, w, item->text);
                 return;
         case ITEM_METRIC:
                 draw_metric(ui, d, c, x, y, w, row, item->metric);
@@ -392,7 +396,8 @@ static uint8_t ceiling_ink(enum ceiling k)
         return k == CEILING_POWER || k == CEILING_CLOCK ? INK_POWER : INK_COMPUTE;
 }
 
-/* How near the hardware is to what it can do; the one that the limiter is about stands out. */
+/* How near the hardware is to what it can do; the one that the limiter is about stands out. They
+ * are means of a second, as the limiter is judged by; what follows is the newest sample's. */
 static int draw_ceilings(const struct ui *ui, struct canvas *c, struct area a,
                          const struct row *row)
 {
@@ -401,10 +406,12 @@ static int draw_ceilings(const struct ui *ui, struct canvas *c, struct area a,
                 struct value v = ceiling_value(&row->limit.ceilings, k);
                 if (ceiling_info(k)->kind != CEILING_DEVICE || !value_there(v))
                         continue;
-                int x = a.x + 1 + n % columns * w, y = a.y + n / columns;
+                int x = a.x + 1 + n % columns * w, y = a.y + 1 + n / columns;
                 bool near = v.v >= CEILING_NEAR;
                 if (y >= a.y + a.h)
                         return a.h;
+                if (n == 0)
+                        draw_heading(c, a.x + 1, a.y, a.w - 3, "of the maximum, last second");
                 char name[64];
                 words_name(name, sizeof(name), ceiling_info(k)->name, 10);
                 canvas_text(c, x, y, 11, (struct style){near ? INK_TITLE : INK_DIM, 0, 0},
@@ -413,7 +420,7 @@ static int draw_ceilings(const struct ui *ui, struct canvas *c, struct area a,
                 widget_bar(c, x + 17, y, w - 19, ceiling_ink(k), v);
                 n++;
         }
-        return (n + columns - 1) / columns;
+        return n > 0 ? 1 + (n + columns - 1) / columns : 0;
 }
 
 /* How long the group at i is, up to its blank line. */
@@ -502,7 +509,7 @@ static void focus_draw(struct ui *ui, const struct ui_data *d, struct canvas *c,
          */
         int used =
             1 + draw_reasons(ui, d, c, (struct area){a.x, a.y + 1, a.w, MAX(a.h / 2, 2)}, row);
-        used += draw_ceilings(ui, c, (struct area){a.x, a.y + used, a.w, MAX(a.h / 4, 2)}, row);
+        used += draw_ceilings(ui, c, (struct area){a.x, a.y + used, a.w, MAX(a.h / 4, 2) + 1}, row);
         used += a.h > 40;
         draw_list(ui, d, c, (struct area){a.x, a.y + used, a.w, a.h - used}, row);
         if (ui_is_stale(d))

@@ -447,8 +447,7 @@ static void job_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, s
         widget_scroll_marks(c, a, ui->job.scroll, (int)list.n);
         if ((int)list.n < a.h - 1)
                 canvas_text(c, a.x + 1, a.y + a.h - 1, a.w - 2, (struct style){.fg = INK_DIM},
-                            "NVML: the process's utilization as the driver tells it, not SM "
-                            "activity.  CPU: of one core");
+                            "NVML: the driver's utilization, not SM activity.  CPU: of one core");
 }
 
 size_t job_count(const struct ui_data *d)

@@ -187,8 +187,11 @@ void words_name(char *buf, size_t size, const char *name, int w)
                 n = MIN(n, size - 1);
                 at += len;
         }
-        if (text_width(buf) > w)
-                snprintf(buf, size, "%s", name);
+        if (text_width(buf) <= w)
+                return;
+        snprintf(buf, size, "%s", name);
+        for (char *c = buf; *c; c++)
+                *c = *c == '_' ? ' ' : *c;
 }
 
 void words_metric(char *buf, size_t size, enum metric metric, int w)
