@@ -394,7 +394,7 @@ static void host_number(char number[FORMAT_MAX], enum unit unit, struct value v)
 
 /* The label has how much a full column is, below its name. */
 static void draw_host_work(const struct ui *ui, const struct ui_data *d, struct canvas *c,
-                          struct area a, size_t gpu, size_t row)
+                           struct area a, size_t gpu, size_t row)
 {
         const struct ring *r = &ui->past.gpus[gpu][host_work[row].ring];
         enum unit unit = host_work[row].unit;
