@@ -265,9 +265,14 @@ static int take_lines(const struct flame_maker *m, const struct stack_log *log, 
                     seconds <= 0)
                         continue;
                 struct stack_place place = stack_find_place(log->table, e->stack);
-                r = line_tally_add(t, stack_node(log->table, place.own)->frame,
-                                   stack_node(log->table, place.inner)->frame, STACK_TEXT_NONE,
-                                   (uint32_t)e->looks, seconds);
+                const struct line_samples s = {.own = stack_node(log->table, place.own)->frame,
+                                               .inner = stack_node(log->table, place.inner)->frame,
+                                               .called =
+                                                   stack_node(log->table, place.called)->frame,
+                                               .call = STACK_TEXT_NONE,
+                                               .looks = (uint32_t)e->looks,
+                                               .seconds = seconds};
+                r = line_tally_add(t, &s);
         }
         return r;
 }

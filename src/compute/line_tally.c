@@ -9,30 +9,30 @@
 
 #define CALL_MOSTLY 0.5 /* of a line's time: a call with less is not what it does */
 
-int line_tally_add(struct line_tally *t, uint32_t own, uint32_t inner, uint32_t call,
-                   uint32_t looks, double seconds)
+int line_tally_add(struct line_tally *t, const struct line_samples *s)
 {
-        uint32_t hash = hash_text((const char *)&own, sizeof(own)), at;
+        uint32_t hash = hash_text((const char *)&s->own, sizeof(s->own)), at;
         size_t step = 0;
         do {
                 at = lookup_next(&t->by_own, hash, &step);
-        } while (at != LOOKUP_END && t->lines[at].own != own);
+        } while (at != LOOKUP_END && t->lines[at].own != s->own);
         if (at == LOOKUP_END) {
                 at = (uint32_t)t->n;
                 if (!LIST_ROOM(t->lines, t->n, t->cap) || !lookup_put(&t->by_own, hash, at))
                         return -ENOMEM;
-                t->lines[t->n++] = (struct line_sum){.own = own};
+                t->lines[t->n++] = (struct line_sum){.own = s->own};
         }
         struct line_sum *l = &t->lines[at];
-        l->looks += looks;
-        l->seconds += seconds;
-        if (seconds > l->inner_s) {
-                l->inner = inner;
-                l->call = call;
-                l->inner_s = seconds;
+        l->looks += s->looks;
+        l->seconds += s->seconds;
+        if (s->seconds > l->inner_s) {
+                l->inner = s->inner;
+                l->called = s->called;
+                l->call = s->call;
+                l->inner_s = s->seconds;
         }
-        t->seconds += seconds;
-        t->looks += looks;
+        t->seconds += s->seconds;
+        t->looks += s->looks;
         return 0;
 }
 
@@ -78,6 +78,7 @@ size_t line_tally_places(struct line_tally *t, const struct stack_table *table,
                     .share = MIN(share, 1), .seconds = l->seconds, .looks = l->looks};
                 where_fill_line(table, l->own, &p->own);
                 where_fill_line(table, l->inner, &p->inner);
+                where_fill_line(table, l->called, &p->called);
                 if (l->inner_s >= CALL_MOSTLY * l->seconds)
                         snprintf(p->call, sizeof(p->call), "%s", stack_text(table, l->call));
         }

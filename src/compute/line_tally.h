@@ -9,8 +9,8 @@
 #define WHERE_LEAST_SHARE 0.05 /* of a place */
 
 struct line_sum {
-        uint32_t own;         /* a frame */
-        uint32_t inner, call; /* the innermost frame and the system call with most of the time */
+        uint32_t own;                 /* a frame */
+        uint32_t inner, called, call; /* those with most of the time */
         uint32_t looks;
         double seconds, inner_s;
 };
@@ -24,9 +24,16 @@ struct line_tally {
         uint64_t looks;
 };
 
-/* own and inner: frames; call: a text. 0 or -ENOMEM. */
-int line_tally_add(struct line_tally *t, uint32_t own, uint32_t inner, uint32_t call,
-                   uint32_t looks, double seconds);
+/* Samples of one line. */
+struct line_samples {
+        uint32_t own, inner, called; /* frames, as of a place */
+        uint32_t call;               /* a text */
+        uint32_t looks;
+        double seconds;
+};
+
+/* 0 or -ENOMEM. */
+int line_tally_add(struct line_tally *t, const struct line_samples *s);
 void line_tally_clear(struct line_tally *t);
 void line_tally_finish(struct line_tally *t);
 /* The places that are worth telling, the largest share first, at most WHERE_PLACES_MAX: how many.

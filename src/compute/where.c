@@ -173,14 +173,14 @@ static bool counts_as(enum where_doing doing, const struct stack_log *log,
 
 static uint32_t hash_of(const struct where_entry *e)
 {
-        uint32_t key[] = {e->stretch, e->own, e->inner, e->call, e->who, e->doing};
+        uint32_t key[] = {e->stretch, e->of.own, e->of.inner, e->of.call, e->who, e->doing};
         return hash_text((const char *)key, sizeof(key));
 }
 
 static bool has_same_key(const struct where_entry *a, const struct where_entry *b)
 {
-        return a->stretch == b->stretch && a->own == b->own && a->inner == b->inner &&
-               a->call == b->call && a->who == b->who && a->doing == b->doing;
+        return a->stretch == b->stretch && a->of.own == b->of.own && a->of.inner == b->of.inner &&
+               a->of.call == b->of.call && a->who == b->who && a->doing == b->doing;
 }
 
 static int add_entry(struct where_finder *w, const struct where_entry *e)
@@ -190,8 +190,8 @@ static int add_entry(struct where_finder *w, const struct where_entry *e)
         while ((at = lookup_next(&w->by_key, hash, &step)) != LOOKUP_END) {
                 if (!has_same_key(&w->entries[at], e))
                         continue;
-                w->entries[at].looks += e->looks;
-                w->entries[at].seconds += e->seconds;
+                w->entries[at].of.looks += e->of.looks;
+                w->entries[at].of.seconds += e->of.seconds;
                 return 0;
         }
         if (w->n_entries == WHERE_ENTRIES_MAX)
@@ -279,11 +279,12 @@ static int add_count(struct where_finder *w, const struct stretch_list *list, si
                 return r;
         struct stack_place place = stack_find_place(log->table, c->stack);
         struct where_entry e = {.stretch = (uint32_t)stretch,
-                                .own = stack_node(log->table, place.own)->frame,
-                                .inner = stack_node(log->table, place.inner)->frame,
-                                .call = c->call,
-                                .looks = c->looks,
-                                .seconds = c->seconds};
+                                .of = {.own = stack_node(log->table, place.own)->frame,
+                                       .inner = stack_node(log->table, place.inner)->frame,
+                                       .called = stack_node(log->table, place.called)->frame,
+                                       .call = c->call,
+                                       .looks = c->looks,
+                                       .seconds = c->seconds}};
         for (size_t i = 0; r == 0 && i < n; i++) {
                 if (rules[i]->who == person->who || rules[i]->who == WHERE_ALL)
                         r = add_for_rule(w, rules[i], log, c, &e);
@@ -320,7 +321,8 @@ static bool is_of_finding(const struct stretch_list *list, const void *what, siz
         const struct limit_finding *f = what;
         const struct stretch *s = &list->list[stretch];
         return f->limiter == (enum limiter)s->limit.limiter &&
-               f->held_by == (enum held_by)s->limit.held_by && f->before_work == s->before_work;
+               f->held_by == (enum held_by)s->limit.held_by &&
+               f->basis == (enum basis)s->limit.basis && f->before_work == s->before_work;
 }
 
 static int take_tally(const struct where_finder *w, const struct stretch_list *list,
@@ -332,7 +334,7 @@ static int take_tally(const struct where_finder *w, const struct stretch_list *l
         for (size_t i = 0; r == 0 && i < w->n_entries; i++) {
                 const struct where_entry *e = &w->entries[i];
                 if (e->who == rule->who && e->doing == doing && belongs(list, what, e->stretch))
-                        r = line_tally_add(t, e->own, e->inner, e->call, e->looks, e->seconds);
+                        r = line_tally_add(t, &e->of);
         }
         return r;
 }

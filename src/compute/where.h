@@ -29,11 +29,9 @@ struct where_person {
 
 /* Time of threads in one line, and in the innermost line below it. */
 struct where_entry {
-        uint32_t stretch, own, inner; /* own, inner: frames */
-        uint32_t call;                /* text: the system call it is in */
+        struct line_samples of;
+        uint32_t stretch;
         uint8_t who, doing;
-        uint32_t looks;
-        double seconds;
 };
 
 /* All zeros to begin with. */

@@ -207,8 +207,8 @@ static uint32_t find_whole_line(const struct stack_table *t, uint32_t at)
 
 struct stack_place stack_find_place(const struct stack_table *t, uint32_t stack)
 {
-        struct stack_place p = {.own = STACK_EMPTY};
-        uint32_t best = STACK_WHOSE_COUNT;
+        struct stack_place p = {.own = STACK_EMPTY, .called = STACK_EMPTY};
+        uint32_t best = STACK_WHOSE_COUNT, callee = STACK_EMPTY;
         for (uint32_t at = stack; at != STACK_EMPTY; at = stack_node(t, at)->parent) {
                 const struct stack_node *node = stack_node(t, at);
                 uint32_t whose = stack_frame(t, node->frame)->whose;
@@ -217,9 +217,11 @@ struct stack_place stack_find_place(const struct stack_table *t, uint32_t stack)
                 if (whose <= best) {
                         best = whose;
                         p.own = at;
+                        p.called = callee;
                 }
                 if (best == STACK_USER)
                         break;
+                callee = at;
         }
         p.inner = p.own == stack ? STACK_EMPTY : stack;
         p.own = find_whole_line(t, p.own);

@@ -157,10 +157,11 @@ size_t stack_path(const struct stack_table *t, uint32_t stack, uint32_t ret[STAC
  * The place that people act on: own is the node of the innermost frame of the user's code, inner
  * that of the innermost frame of all when it is another one. Of frames of one line (a comprehension
  * and its function) own is the outermost. When no frame is the user's, own is the outermost frame
- * of a library, else of the interpreter. Both STACK_EMPTY for the empty stack.
+ * of a library, else of the interpreter. called: the node of the frame that own's code called;
+ * STACK_EMPTY where there is none. All STACK_EMPTY for the empty stack.
  */
 struct stack_place {
-        uint32_t own, inner;
+        uint32_t own, inner, called;
 };
 struct stack_place stack_find_place(const struct stack_table *t, uint32_t stack);
 

@@ -52,6 +52,7 @@ struct code_line {
 struct where_place {
         struct code_line own;      /* the innermost line of the user's own code */
         struct code_line inner;    /* the line it is in; empty file when that is the same */
+        struct code_line called;   /* what own calls: a library's entrance; empty file for none */
         char call[WHERE_CALL_MAX]; /* the system call it mostly waits in; "" for none */
         double share;              /* of the part's time */
         double seconds;            /* of threads */

@@ -78,25 +78,26 @@ static void the_place_that_people_act_on(void **state UNUSED)
 {
         static const struct {
                 const char *whose;
-                uint32_t own, inner; /* lines, 0 for none; outermost frame is line 1 */
+                uint32_t own, inner, called; /* lines, 0 for none; outermost frame is line 1 */
                 const char *why;
         } cases[] = {
-            {"", 0, 0, "no frames"},
-            {"U", 1, 0, "the innermost is the user's"},
-            {"IUUL", 3, 4, "the innermost of the user's, in a library"},
-            {"ULUI", 3, 4, "called back by a library"},
-            {"IILLI", 3, 5, "all are libraries': the outermost of them"},
-            {"III", 1, 3, "the interpreter alone"},
-            {"ILI", 2, 3, "a library counts before the interpreter"},
-            {"L", 1, 0, "one frame"},
+            {"", 0, 0, 0, "no frames"},
+            {"U", 1, 0, 0, "the innermost is the user's"},
+            {"IUULI", 3, 5, 4, "the innermost of the user's, in a library"},
+            {"ULUI", 3, 4, 4, "called back by a library"},
+            {"IILLI", 3, 5, 4, "all are libraries': the outermost of them"},
+            {"III", 1, 3, 2, "the interpreter alone"},
+            {"ILI", 2, 3, 3, "a library counts before the interpreter"},
+            {"L", 1, 0, 0, "one frame"},
         };
         struct stack_table *t = open_table();
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
                 struct stack_place p = stack_find_place(t, push(t, cases[i].whose));
                 uint32_t own = stack_frame(t, stack_node(t, p.own)->frame)->line;
                 uint32_t inner = stack_frame(t, stack_node(t, p.inner)->frame)->line;
-                if (own != cases[i].own || inner != cases[i].inner)
-                        fail_msg("%s: %u, %u", cases[i].why, own, inner);
+                uint32_t called = stack_frame(t, stack_node(t, p.called)->frame)->line;
+                if (own != cases[i].own || inner != cases[i].inner || called != cases[i].called)
+                        fail_msg("%s: %u, %u, %u", cases[i].why, own, inner, called);
         }
         uint32_t cut = stack_intern_call(t, STACK_EMPTY, STACK_FRAME_CUT);
         struct stack_place p = stack_find_place(t, cut);

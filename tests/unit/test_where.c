@@ -191,6 +191,41 @@ static void a_line_is_one_place(void **state UNUSED)
         end(&r);
 }
 
+/* What libraries use of each other says less than the library that the program calls. */
+static void plumbing(void **state UNUSED)
+{
+        static const struct {
+                const char *called, *inner, *function, *says;
+        } cases[] = {
+            {"subprocess.py", "selectors.py", "select", "start other programs"},
+            {"argparse.py", "shutil.py", "get_terminal_size", "command line"},
+            {"shutil.py", "shutil.py", "copyfile", "copy files"},
+            {"mine.py", "selectors.py", "select", "event loop"},
+            {"", "selectors.py", "select", "event loop"},
+            {"queue.py", "threading.py", "wait", "fills the queue"},
+            {"multiprocessing/queues.py", "multiprocessing/connection.py", "_recv", "other end"},
+            {"re/__init__.py", "re/__init__.py", "sub", "search and replace"},
+            {"re/__init__.py", "re/_parser.py", "parse", "compile patterns"},
+            {"json/__init__.py", "json/decoder.py", "raw_decode", "parse it once"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                static struct where w;
+                w = (struct where){.n = 1, .parts = {{.n = 1}}};
+                struct where_place *p = &w.parts[0].places[0];
+                p->inner.whose = p->called.whose = STACK_INTERPRETER;
+                snprintf(p->inner.file, sizeof(p->inner.file), "/usr/lib/python3.11/%s",
+                         cases[i].inner);
+                snprintf(p->inner.function, sizeof(p->inner.function), "%s", cases[i].function);
+                if (cases[i].called[0])
+                        snprintf(p->called.file, sizeof(p->called.file), "/usr/lib/python3.11/%s",
+                                 cases[i].called);
+                const char *advice = where_advice(&w);
+                if (!advice || !strstr(advice, cases[i].says))
+                        fail_msg("%s in %s: %s", cases[i].inner, cases[i].called,
+                                 advice ? advice : "nothing");
+        }
+}
+
 /* What is known of a place, by library, function and system call. */
 static void known_places(void **state UNUSED)
 {
@@ -413,6 +448,7 @@ int main(void)
             cmocka_unit_test(threads_that_load),
             cmocka_unit_test(a_line_is_one_place),
             cmocka_unit_test(known_places),
+            cmocka_unit_test(plumbing),
             cmocka_unit_test(threads_answer_for_a_main_thread_that_joins),
             cmocka_unit_test(threads_answer_for_a_loop_of_a_framework),
             cmocka_unit_test(too_few_samples_say_nothing),

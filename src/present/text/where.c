@@ -10,8 +10,10 @@
 
 static const struct {
         const char *file, *function, *call, *advice;
+        bool is_plumbing;
 } known[] = {
-#define PLACE(file, function, call, advice) {file, function, call, advice},
+#define PLACE(file, function, call, advice) {file, function, call, advice, false},
+#define PLUMBING(file, function, call, advice) {file, function, call, advice, true},
 #include "model/places.def"
 #undef PLACE
 };
@@ -87,18 +89,30 @@ static bool is_in(const struct code_line *line, const char *path)
         return path[0] == '/' ? begins_with(file, path + 1) : begins_with(file, path);
 }
 
+/* The row of a line that mostly waits in a call; ARRAY_LEN(known) for none. */
+static size_t known_place(const struct code_line *line, const char *call)
+{
+        size_t i = 0;
+        for (; i < ARRAY_LEN(known); i++) {
+                bool of_library = known[i].file[0] || known[i].function[0];
+                if ((!of_library || line->whose != STACK_USER) && is_in(line, known[i].file) &&
+                    strstr(line->function, known[i].function) &&
+                    (!known[i].call[0] || strcmp(call, known[i].call) == 0))
+                        break;
+        }
+        return i;
+}
+
 const char *where_advice(const struct where *where)
 {
         if (!where || where->n == 0)
                 return NULL;
         const struct where_place *p = &where->parts[0].places[0];
-        const struct code_line *line = p->inner.file[0] ? &p->inner : &p->own;
-        for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-                bool of_library = known[i].file[0] || known[i].function[0];
-                if ((!of_library || line->whose != STACK_USER) && is_in(line, known[i].file) &&
-                    strstr(line->function, known[i].function) &&
-                    (!known[i].call[0] || strcmp(p->call, known[i].call) == 0))
-                        return known[i].advice;
-        }
-        return NULL;
+        size_t inner = known_place(p->inner.file[0] ? &p->inner : &p->own, p->call);
+        bool is_plumbing = inner < ARRAY_LEN(known) && known[inner].is_plumbing;
+        size_t called =
+            is_plumbing && p->called.file[0] ? known_place(&p->called, "") : ARRAY_LEN(known);
+        if (called < ARRAY_LEN(known) && !known[called].is_plumbing)
+                return known[called].advice;
+        return inner < ARRAY_LEN(known) ? known[inner].advice : NULL;
 }
