@@ -38,8 +38,8 @@ def families():
 
 
 def written_by_hand():
-    """The help of the families that own.c writes without the table."""
-    text = re.sub(r'"\s*\n\s*"', "", (EXPOSITION / "own.c").read_text())
+    """The help of the families that own*.c write without the table."""
+    text = re.sub(r'"\s*\n\s*"', "", "".join(path.read_text() for path in sorted(EXPOSITION.glob("own*.c"))))
     found = {}
     for name, between, words in re.findall(r'"(assay_\w+)",([^;{}]*?)"([A-Z][^"]+\.)"', text):
         counter = "COUNTER" in between or name.endswith("_seconds")
