@@ -2,6 +2,7 @@
 #include "present/fleet/fleet.h"
 #include "base/clock.h"
 #include "base/suggest.h"
+#include "cmd/fleet_idle.h"
 #include "cmd/fleet_live.h"
 #include "cmd/fleet_targets.h"
 #include "cmd/times.h"
@@ -59,12 +60,17 @@ static int view_of(const struct config *config, enum fleet_view *ret, struct err
                 return err_set(err, ERR_USAGE, "unexpected argument '%s'", config->args[2]);
         err_set(err, ERR_USAGE, "unknown view '%s'", word);
         return err_hint(err, "one of overview, users, jobs, nodes, wasted, limiters, health; or "
-                             "'assay fleet job ID', 'assay fleet targets'");
+                             "'assay fleet job ID', 'assay fleet idle', 'assay fleet targets'");
 }
 
 static bool asks_for_job(const struct config *config)
 {
         return config->n_args > 1 && strcmp(config->args[1], "job") == 0;
+}
+
+static bool asks_for_idle(const struct config *config)
+{
+        return config->n_args == 2 && strcmp(config->args[1], "idle") == 0;
 }
 
 static int engine_of(const struct config *config, struct fleet_config *ret, struct err *err)
@@ -135,8 +141,8 @@ static int refuse_owners(const struct config *config, enum fleet_view view, stru
 {
         static const enum option owners[] = {OPT_USER, OPT_ACCOUNT, OPT_PARTITION};
         static const enum option places[] = {OPT_CLUSTER, OPT_NODE, OPT_MODEL};
-        bool by_owner = asks_for_job(config) || view == FLEET_USERS || view == FLEET_JOBS ||
-                        view == FLEET_WASTED;
+        bool by_owner = asks_for_job(config) || asks_for_idle(config) || view == FLEET_USERS ||
+                        view == FLEET_JOBS || view == FLEET_WASTED;
         int r = by_owner ? 0
                          : config_refuse(config, owners, ARRAY_LEN(owners),
                                          "is for the views users, jobs and wasted, and for a job",
@@ -165,13 +171,18 @@ static int show(const struct config *config, struct strbuf *out, int *ret_status
                 err_set(err, ERR_USAGE, "the job's name is empty");
                 return err_hint(err, "a variable may be unset; assay fleet job 4711");
         }
+        bool idle = asks_for_idle(config);
         int r = refuse_options(config, err);
-        if (r == 0 && !job)
+        if (r == 0)
+                r = fleet_idle_refuse(config, idle, err);
+        if (r == 0 && !job && !idle)
                 r = view_of(config, &view, err);
         if (r == 0)
                 r = refuse_owners(config, view, err);
         if (r == 0)
                 r = window_of(config, job, &asked, err);
+        if (r == 0 && idle)
+                r = fleet_idle_window(config, &asked.window_ns, err);
         if (r == 0 && config_flag(config, OPT_QUERIES)) {
                 r = fleet_write_queries(view, &asked, false, out, err);
                 strbuf_puts(out, "\n# with the recording rules\n");
@@ -181,6 +192,8 @@ static int show(const struct config *config, struct strbuf *out, int *ret_status
                 r = engine_of(config, &fc, err);
         if (r < 0)
                 return r;
+        if (idle)
+                return fleet_idle_show(config, &fc, &asked, out, ret_status, err);
         if (!config_flag(config, OPT_LIVE))
                 return ask_once(config, &fc, &asked, view, out, err);
         if (job)
@@ -205,7 +218,7 @@ static int fleet_run(const struct config *config)
 
 const struct command command_fleet = {
     .name = "fleet",
-    .args = "[VIEW|job ID|targets]",
+    .args = "[VIEW|job ID|idle|targets]",
     .summary = "ask Prometheus or VictoriaMetrics who uses a fleet, and how well",
     .words = WORDS_OWN,
     .examples = {{"assay fleet --engine http://prom:9090", "the last 24 hours"},

@@ -174,10 +174,10 @@ static int add_jobs(struct collect *c, const char *filter, struct fleet_sums *jo
         return r;
 }
 
-/* The jobs of two lists, the most wasteful and the longest, in full. */
-static int collect_jobs(struct collect *c, const struct question *lists, size_t n, struct err *err)
+int collect_job_sums(struct collect *c, const struct question *lists, size_t n,
+                     struct fleet_sums *jobs, struct err *err)
 {
-        struct fleet_sums found = {0}, jobs = {0};
+        struct fleet_sums found = {0};
         int r = 1;
         for (size_t i = 0; i < n; i++)
                 sums_add(&found, &lists[i].answer, SUM_BY_JOB, SUM_FIELD(held));
@@ -186,13 +186,21 @@ static int collect_jobs(struct collect *c, const struct question *lists, size_t 
                         struct strbuf filter = {0};
                         write_job_filter(&found, i, &at, strbuf_str(&c->filter.who), &filter);
                         if (filter.len > 0)
-                                r = add_jobs(c, strbuf_str(&filter), &jobs, err);
+                                r = add_jobs(c, strbuf_str(&filter), jobs, err);
                         strbuf_finish(&filter);
                 }
         }
+        sums_finish(&found);
+        return r;
+}
+
+/* The jobs of two lists, the most wasteful and the longest, in full. */
+static int collect_jobs(struct collect *c, const struct question *lists, size_t n, struct err *err)
+{
+        struct fleet_sums jobs = {0};
+        int r = collect_job_sums(c, lists, n, &jobs, err);
         if (r > 0)
                 collect_jobs_table(c, &jobs);
-        sums_finish(&found);
         sums_finish(&jobs);
         return r;
 }

@@ -34,6 +34,10 @@ int collect_prepare(struct collect *c, struct err *err);
 /* The questions of a view, in the order in which its tables take the answers. */
 size_t collect_questions(enum fleet_view view, struct question *ret, size_t max);
 
+/* Held, observed, used and wasted of all jobs that some answers name, of which jobs takes. */
+int collect_job_sums(struct collect *c, const struct question *lists, size_t n,
+                     struct fleet_sums *jobs, struct err *err);
+
 /* Makes the tables of a view of its answers. */
 void collect_tables(struct collect *c, enum fleet_view view, struct question *q, size_t n);
 /* The tables that two of them have: sums of jobs, time by limiter, time by reason. */

@@ -9,7 +9,7 @@
 #define GPU "cluster,instance,uuid,gi"
 #define SLOT GPU ",slot"
 #define OWNER "kind,user,account,namespace,exported_namespace"
-#define JOB OWNER ",job,exported_job,pod,exported_pod"
+#define JOB OWNER ",partition,job,exported_job,pod,exported_pod"
 #define RULE_STEP_S 300
 #define FINE_STEP_S 60
 #define FINE_STEPS_MAX 25000 /* VictoriaMetrics allows 30000 */

@@ -96,6 +96,13 @@ static struct fleet_sum *sum_for(struct fleet_sums *s, const struct answer_serie
         return sum;
 }
 
+bool sums_is_job(const struct fleet_sum *job, const struct answer_series *s)
+{
+        char key[KEY_MAX];
+        make_key(s, SUM_BY_JOB, key);
+        return strcmp(job->key, key) == 0;
+}
+
 void value_add(struct value *a, struct value b)
 {
         if (value_there(b))

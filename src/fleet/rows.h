@@ -50,5 +50,7 @@ struct value ratio_of(struct value a, struct value b);
 void value_add(struct value *a, struct value b);
 /* The user, or where there is none the namespace. */
 const char *owner_name_of(const struct answer_series *s);
+/* Whether a series is of this job. */
+bool sums_is_job(const struct fleet_sum *job, const struct answer_series *s);
 /* "4711", "namespace/pod". */
 void job_name_of(const struct answer_series *s, char *ret, size_t size);

@@ -170,6 +170,107 @@ def test_no_more_is_wasted_than_held(loaded, assay):
                 assert (row["wasted_seconds"] or 0) <= (row["held_seconds"] or 0) + 1e-6, (back, row)
 
 
+def idle_jobs(fleet, at, grace):
+    """{job: (user, GPUs)} that the books say: held during the whole of the grace, and idle for nine tenths of it."""
+    found = {}
+    for node in fleet.gpus:
+        for gpu in node:
+            for s in gpu.stays:
+                if s.start <= at < s.end:
+                    wasted = sum(max(0, min(b, at) - max(a, at - grace)) for a, b, _ in fleet.wasted_parts(s))
+                    one = found.setdefault(s.owner["job"], [s.owner["user"], 0, 0.0, 0.0])
+                    one[1] += 1
+                    one[2] += min(at, s.end) - max(s.start, at - grace)
+                    one[3] += wasted
+    sure = {job: (user, n) for job, (user, n, held, wasted) in found.items() if wasted > 0.95 * held and held > 0.97 * n * grace}
+    maybe = {job for job, (_, n, held, wasted) in found.items() if wasted > 0.85 * held and held > 0.85 * n * grace}
+    return sure, maybe
+
+
+def test_idle_jobs_and_their_users(loaded, assay, tmp_path):
+    """Who is told of what, who is left out, and that nobody is told twice; nothing is cancelled, and a dry run sends nothing."""
+    at, grace = loaded.end, 1800
+    until = time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+    base = ("fleet", "idle", "--engine", loaded.engine.url, "--until", until, "--grace", "30m", "--limit", "1000")
+    table = json.loads(assay(*base, "--format", "json").stdout)["jobs"]
+    sure, maybe = idle_jobs(loaded.fleet, at, grace)
+    told = {row["job"]: row for row in table}
+    assert len(sure) >= 3 and set(sure) <= set(told) <= maybe, (sure, sorted(told), maybe)
+    for job, (user, gpus) in sure.items():
+        assert told[job]["owner"] == user and told[job]["gpus"] == gpus and told[job]["wasted_seconds"] == pytest.approx(gpus * grace, rel=0.12), (job, told[job])
+    lines = assay(*base, "--scancel").stdout.splitlines()
+    assert {line.split("#")[0].strip() for line in lines} == {f"scancel {job}" for job in told}
+    # A dry run: digests by user, and no mail.
+    bin_, state, box = tmp_path / "bin", tmp_path / "state", tmp_path / "box"
+    bin_.mkdir()
+    box.mkdir()
+    (bin_ / "sendmail").write_text(f"#!/bin/sh\n[ ! -e {tmp_path}/broken ] || exit 75\necho \"$@\" > {box}/args-$3\ncat > {box}/$3\n")
+    (bin_ / "sendmail").chmod(0o755)
+    env = {"PATH": f"{bin_}:/usr/bin:/bin"}
+    mail = (*base, "--notify", "mail", "--mail-domain", "example.org", "--state", str(state))
+    users = {row["owner"] for row in table}
+    dry = assay(*mail, env=env).stdout
+    assert {line[7:] for line in dry.splitlines() if line.startswith("--- to")} == {f"{user}@example.org" for user in users}
+    assert "nothing was sent: --send sends it" in dry and not list(box.iterdir()) and not state.exists()
+    # One user is an exception, and so is a job.
+    out_user, out_job = sorted(users)[0], next(job for job, row in sorted(told.items()) if row["owner"] != sorted(users)[0])
+    (tmp_path / "except").write_text(f"# on leave\nuser {out_user}\njob {out_job}\nnode none*\n")
+    left = {row["owner"] for row in table if row["owner"] != out_user and row["job"] != out_job}
+    mail += ("--except", str(tmp_path / "except"))
+    (tmp_path / "broken").write_text("")
+    done = assay(*mail, "--send", env=env)
+    assert done.returncode == 1 and "did not take the mail" in done.stderr and f"0 digests sent, {len(left)} failed" in done.stdout and not list(box.iterdir())
+    (tmp_path / "broken").unlink()
+    done = assay(*mail, "--send", env=env)
+    assert done.returncode == 0 and f"{len(left)} digest" in done.stdout, done.stderr
+    mails = {p.name: p.read_text() for p in box.iterdir() if not p.name.startswith("args")}
+    assert set(mails) == {f"{user}@example.org" for user in left}
+    for user in left:
+        text = mails[f"{user}@example.org"]
+        mine = {row["job"] for row in table if row["owner"] == user and row["job"] != out_job}
+        assert text.startswith(f"To: {user}@example.org\n") and "Nothing was cancelled" in text and "GPU-hours idle, mostly: " in text
+        assert set(re.findall(r"scancel (\d+)", text)) == mine and (box / f"args-{user}@example.org").read_text() == f"-i -- {user}@example.org\n"
+    # Nobody is told again before --repeat is over.
+    for p in box.iterdir():
+        p.unlink()
+    done = assay(*mail, "--send", env=env)
+    assert done.returncode == 0 and "0 digests sent" in done.stdout and not list(box.iterdir())
+    assert assay(*mail, "--repeat", "0s", "--send", env=env).returncode == 0 and len(list(box.iterdir())) == 2 * len(left)
+
+
+def test_idle_digests_by_web_hook(loaded, assay, tmp_path):
+    got = []
+
+    class Hook(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            got.append((self.path, self.headers["Content-Type"], json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
+            self.send_response(500 if "broken" in self.path else 200)
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        def log_message(self, *_):
+            pass
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hook)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/services/T1/B2"
+    words = ("fleet", "idle", "--engine", loaded.engine.url, "--until", time.strftime("%Y-%m-%d %H:%M", time.localtime(loaded.end)), "--grace", "30m", "--state", tmp_path / "s")
+    done = assay(*words, "--notify", url, "--send")
+    assert done.returncode == 0 and got, done.stderr
+    assert {path for path, _, _ in got} == {"/services/T1/B2"} and {kind for _, kind, _ in got} == {"application/json"}
+    assert len({body["user"] for _, _, body in got}) == len(got) and all(body["jobs"] and "left them idle" in body["text"] for _, _, body in got)
+    broken = assay(*words, "--notify", url + "/broken", "--send", "--repeat", "0s")
+    assert broken.returncode == 1 and "it answers 500" in broken.stderr
+    server.shutdown()
+    for words, why in ((("nodes", "--notify", "mail"), "'assay fleet idle'"), (("idle", "--send"), "--notify mail"), (("idle", "--window", "1h"), "--grace"),
+                       (("idle", "--grace", "5m"), "between 10 minutes"), (("idle", "--except", str(tmp_path / "none")), "cannot read"),
+                       (("idle", "--scancel", "--notify", "mail"), "two things")):
+        done = assay("fleet", *words, "--engine", loaded.engine.url)
+        assert done.returncode == 2 and why in done.stderr, (words, done.stderr)
+    (tmp_path / "bad").write_text("user a\nusr b\n")
+    done = assay("fleet", "idle", "--engine", loaded.engine.url, "--except", tmp_path / "bad")
+    assert done.returncode == 2 and "line 2: 'usr b' is no exception" in done.stderr
+
+
 @pytest.mark.parametrize("kind", [Prometheus, VictoriaMetrics])
 def test_filters(kind, assay, tmp_path):
     """Two clusters that call their nodes, GPUs and jobs the same; and parts of a fleet."""

@@ -86,6 +86,10 @@ static int ask_prepare(struct ask *a, struct err *err)
                 return r;
         bool made = (a->multi = a->api.multi_init()) != NULL &&
                     add_header(a, "Accept: application/json") && add_header(a, "Expect:");
+        if (made && a->config.type) {
+                snprintf(tenant, sizeof(tenant), "Content-Type: %s", a->config.type);
+                made = add_header(a, tenant);
+        }
         if (made && a->config.tenant) {
                 snprintf(tenant, sizeof(tenant), "X-Scope-OrgID: %s", a->config.tenant);
                 made = add_header(a, tenant);

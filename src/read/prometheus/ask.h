@@ -16,6 +16,7 @@ struct ask_config {
         const char *base;       /* a URL; what is below it is asked, "/api/v1" may end it */
         const char *token_file; /* holds a bearer token; NULL for none */
         const char *tenant;     /* X-Scope-OrgID; NULL for none */
+        const char *type;       /* Content-Type of what is sent; NULL for a form */
         int64_t timeout_ns;     /* of one question */
         int wake;               /* a descriptor that ends all when it is readable; -1 for none */
 };
