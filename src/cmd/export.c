@@ -189,6 +189,8 @@ static int export_run(const struct config *given)
         struct err err = {0};
         if (export_is_of_stacks(given))
                 return export_stacks(given, &err) < 0 ? complain(&err) : EXIT_FINE;
+        if (export_is_trace(given))
+                return export_trace(given, &err) < 0 ? complain(&err) : EXIT_FINE;
         struct config config = {0};
         int r = take_words(given, &config, &err), status = EXIT_FINE;
         if (r == 0)
@@ -205,11 +207,11 @@ static int export_run(const struct config *given)
 
 const struct command command_export = {
     .name = "export",
-    .args = "[default|all|full|COLUMN,...|stacks] [FILE|URL]",
+    .args = "[all|full|COLUMN,...|stacks|trace] [FILE|URL]",
     .summary = "stream every sample as CSV or JSON lines",
     .words = WORDS_OWN,
     .examples = {{"assay export", "CSV, one row a GPU and second"},
                  {"assay export all run.assay", "all columns of a recording"},
-                 {"assay export stacks run.assay", "for flamegraph.pl; or --format speedscope"}},
+                 {"assay export trace run.assay > t.json", "for ui.perfetto.dev"}},
     .run = export_run,
 };

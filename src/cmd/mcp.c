@@ -120,7 +120,7 @@ static int mcp_run(const struct config *config UNUSED)
 const struct command command_mcp = {
     .name = "mcp",
     .args = "",
-    .summary = "answer an agent: the Model Context Protocol over standard input and output",
+    .summary = "answer an agent: the Model Context Protocol over stdin and stdout",
     .words = WORDS_NONE,
     .examples = {{"assay mcp", "what a client of the protocol starts"},
                  {"assay mcp < requests.jsonl", "one request a line, one answer a line"}},
