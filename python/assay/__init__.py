@@ -14,10 +14,12 @@ from typing import Any, List, Optional
 from ._lib import lib_version
 from . import integrations
 from .compare import Diff, diff
-from .errors import E_DATA, E_FORKED, E_NO_SOURCE, E_STOPPED, E_USAGE, AssayError
+from .errors import (E_DATA, E_FORKED, E_NO_SOURCE, E_STOPPED, E_USAGE, AssayDataError, AssayError, AssayFileExistsError, AssayFileNotFoundError,
+                     AssayPermissionError, AssaySourceError, AssayStateError, AssayTimeoutError, AssayValueError)
 from .findings import Finding, Findings, Flops, Place, Stretch, Stretches
 from .hwmonitor import HWFiles, HWMonitor, ResourceSummary, build_resource_summary, probe_jax_peak_memory_mb
 from .monitor import Monitor, running_monitor
+from .protocol import MonitorProtocol, UnavailableMonitor
 from .runlog import RunLog
 from .session import LEVELS, Cell, Counts, Recording, Session, open_session
 from .show import Plot, Report
@@ -26,9 +28,11 @@ from .marking import metric, phase, step, step_end, steps
 __version__ = "0.2.0"
 
 __all__ = [
-    "AssayError", "Cell", "Counts", "Diff", "E_DATA", "E_FORKED", "E_NO_SOURCE", "E_STOPPED", "E_USAGE", "Finding", "Findings", "Flops", "HWFiles", "HWMonitor",
-    "LEVELS", "Monitor", "Place", "Plot", "Recording", "Report", "ResourceSummary", "RunLog", "Session", "Stretch", "Stretches", "build_resource_summary", "data", "diff",
-    "integrations", "lib_version", "metric", "open_session", "phase", "probe_jax_peak_memory_mb", "step", "step_end", "steps",
+    "AssayDataError", "AssayError", "AssayFileExistsError", "AssayFileNotFoundError", "AssayPermissionError", "AssaySourceError", "AssayStateError",
+    "AssayTimeoutError", "AssayValueError", "Cell", "Counts", "Diff", "E_DATA", "E_FORKED", "E_NO_SOURCE", "E_STOPPED", "E_USAGE", "Finding",
+    "Findings", "Flops", "HWFiles", "HWMonitor", "LEVELS", "Monitor", "MonitorProtocol", "Place", "Plot", "Recording", "Report", "ResourceSummary",
+    "RunLog", "Session", "Stretch", "Stretches", "UnavailableMonitor", "build_resource_summary", "data", "diff", "integrations", "lib_version",
+    "metric", "open_session", "phase", "probe_jax_peak_memory_mb", "step", "step_end", "steps",
 ]
 
 

@@ -85,12 +85,20 @@ class AssayValueError(AssayError, ValueError):
     """Asked for something that does not exist, or a file that is not what it should be."""
 
 
+class AssayDataError(AssayValueError):
+    """A file or an answer that cannot be understood."""
+
+
+class AssaySourceError(AssayError, ConnectionError):
+    """No source can be used: no driver, no exporter that answers, no file that says anything of GPUs."""
+
+
 class AssayStateError(AssayError, RuntimeError):
     """Not now: the monitor is not running, closed, or another process's."""
 
 
 _CLASSES: Dict[int, Type[AssayError]] = {
     -errno.ENOENT: AssayFileNotFoundError, -errno.EEXIST: AssayFileExistsError, -errno.EACCES: AssayPermissionError,
-    -errno.EPERM: AssayPermissionError, -errno.ETIMEDOUT: AssayTimeoutError, E_USAGE: AssayValueError, E_DATA: AssayValueError,
+    -errno.EPERM: AssayPermissionError, -errno.ETIMEDOUT: AssayTimeoutError, E_USAGE: AssayValueError, E_DATA: AssayDataError, E_NO_SOURCE: AssaySourceError,
     E_FORKED: AssayStateError, E_STOPPED: AssayStateError,
 }

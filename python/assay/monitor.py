@@ -19,6 +19,7 @@ from .errors import E_STOPPED, AssayError
 from .session import Counts, PathLike, Recording, Texts
 
 PREFIX = "assay-monitor-"
+FIRST_MOMENT_WAIT = 5.0  # seconds at most; a driver may take long to start
 
 
 class _Folder:
@@ -211,6 +212,10 @@ class Monitor(Recording):
         with self._use() as pointer:
             found = call(lib().assay_monitor_latest, pointer, ctypes.byref(frame))
         return _take(frame) if found else None
+
+    def fields(self) -> List[str]:
+        self.wait(FIRST_MOMENT_WAIT)
+        return super().fields()
 
     def frames(self, timeout: Optional[float] = None) -> Iterator[Dict[str, Any]]:
         """Every moment kept in memory, then each new one as it comes, until the monitor stops or

@@ -112,6 +112,9 @@ def _free(pointer: int, scratch: Optional[str]) -> None:
             os.unlink(scratch)
 
 
+PHASE_SECONDS_MAX = 1e9  # as the library has it
+
+
 class RunLog:
     """A log of JSON lines; each entry is in the file, and in the session if there is one, at once. Children of fork()
     may go on with it.
@@ -143,7 +146,10 @@ class RunLog:
             call(function, pointer, *args)
 
     def log_phase(self, name: str, seconds: float, **extra: Any) -> None:
-        """A phase that is over and took so long."""
+        """A phase that is over and took so long. One that cannot have (NaN, below 0, above 1e9) is kept as an event with that number."""
+        if not 0 <= float(seconds) <= PHASE_SECONDS_MAX:
+            self.log_event(name, {"seconds": repr(float(seconds)), **extra})
+            return
         self._put(lib().assay_log_phase, _name(name), float(seconds), _json(extra) if extra else None)
 
     def log_event(self, event_type: str, data: Any = None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import json
+import math
 import os
 import tempfile
 from array import array
@@ -112,6 +113,9 @@ def _cell(place: int, row: Dict[str, Any]) -> Cell:
 class Recording:
     """A run: its data, phases, reports, plots and exports."""
 
+    is_imported = False
+    session_source: Optional[str] = None
+
     def _file(self) -> bytes:
         """The file with all that was measured so far."""
         raise NotImplementedError
@@ -163,6 +167,18 @@ class Recording:
         return self.counts.missed
 
     # What was measured.
+
+    def fields(self) -> List[str]:
+        """The metrics that some GPU has a value of, at the last moment: names of 'assay metrics'. A monitor that has just started
+        waits for its first one."""
+        moment = self.latest() or {}
+        named = [gpu.get("metrics", gpu) for gpu in moment.get("gpus", [])]
+        units = units_of("gpus", [name for gpu in named for name in gpu])
+        return sorted({name for gpu in named for name, v in gpu.items() if isinstance(v, (int, float)) and v == v and name in units and name not in ("time", "elapsed")})
+
+    def latest(self) -> Optional[Dict[str, Any]]:
+        """The last moment: time, gpus, levels; SI units."""
+        raise NotImplementedError
 
     def columns(self, what: str = "gpus", *, phase: Optional[str] = None, last: Optional[float] = None, gpus: Texts = None,
                 **options: Any) -> Dict[str, Column]:
@@ -280,9 +296,11 @@ class Session(Recording):
     """A recorded run: everything a Monitor answers, from a file."""
 
     running = False
+    is_imported = True
 
     def __init__(self, path: PathLike) -> None:
         self.path = Path(path)
+        self.session_source = str(path)
         self._absolute = os.path.abspath(path)
         self._described = object_of(lib().assay_file_describe, encode(path))
 
@@ -291,6 +309,12 @@ class Session(Recording):
 
     def describe(self) -> Dict[str, Any]:
         return self._described
+
+    @property
+    def interval(self) -> float:
+        """Seconds between its samples; NaN when the file does not say."""
+        known = self._described.get("interval")
+        return float(known) if isinstance(known, (int, float)) else math.nan
 
     def latest(self) -> Optional[Dict[str, Any]]:
         """The last moment of the run: time, gpus, levels; SI units."""

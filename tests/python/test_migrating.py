@@ -4,6 +4,7 @@ import csv
 import http.server
 import io
 import json
+import math
 import os
 import pty
 import re
@@ -525,6 +526,77 @@ def old_flags(place, **_):
         assert run(place, *line.split(), "--source", TOUR, ok=False).returncode == status, line
 
 
+RUN = ROOT / "docs/example/tour.assay"
+
+
+def protocol(**_):
+    session = assay.open_session(RUN)
+    assert all(isinstance(one, assay.MonitorProtocol) for one in (session, assay.Monitor(), assay.UnavailableMonitor())) and not isinstance(5, assay.MonitorProtocol)
+    assert (session.is_imported, session.session_source, session.running) == (True, str(RUN), False) and session.interval > 0
+    assert (assay.Monitor().is_imported, assay.Monitor().session_source) == (False, None)
+
+
+def reader_errors(tmp_path, **_):
+    stub = assay.UnavailableMonitor("no driver")
+    assert not stub.running and stub.stop() is None
+    for ask in (stub.start, lambda: stub.data, lambda: stub.report()):
+        with pytest.raises(assay.AssaySourceError, match="no driver"):
+            ask()
+    (tmp_path / "odd.txt").write_text("nothing that anybody writes\n")
+    for path, error, python in (("odd.txt", assay.AssayDataError, ValueError), ("none.assay", assay.AssayFileNotFoundError, FileNotFoundError)):
+        with pytest.raises(error) as caught:
+            assay.open_session(tmp_path / path).data()
+        assert isinstance(caught.value, python) and isinstance(caught.value, assay.AssayError)
+    with pytest.raises(assay.AssaySourceError):
+        raise assay.AssayError(assay.E_NO_SOURCE, "x")
+
+
+def nodes_of_a_job(place, tmp_path, **_):
+    """Two ranks as srun starts them; the report is of both."""
+    for rank in ("0", "1"):
+        run(place, "run", "-q", "-o", str(tmp_path / "job") + "/", "--", "sleep", "0.3",
+            env={"SLURM_PROCID": rank, "SLURM_STEP_NUM_TASKS": "2", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_LOCALID": rank, "SLURM_NODEID": rank})
+    assert "2 ranks" in run(place, "report", tmp_path / "job").stdout
+    for command in ("top", "record"):
+        assert "--slurm" in run(place, command, "--help").stdout
+
+
+def odd_lengths(tmp_path, **_):
+    log = assay.RunLog(tmp_path / "log.jsonl")
+    for seconds in (math.nan, math.inf, -1, 1e300):
+        log.log_phase("p", seconds, step=3)
+    log.log_phase("p", 1.5)
+    entries = log.entries()
+    assert [(e["type"], e.get("event"), e.get("data")) for e in entries[:2]] == [("event", "p", {"seconds": "nan", "step": 3}), ("event", "p", {"seconds": "inf", "step": 3})]
+    assert [e["type"] for e in entries] == ["event"] * 4 + ["phase"]
+
+
+def dmon_without_header(tmp_path, **_):
+    lines = (ROOT / "tests/fixtures/nvidia-smi/smi-dmon-mu.txt").read_text().splitlines(True)
+    head, rows = [line for line in lines if line.startswith("#")][:2], [line for line in lines if not line.startswith("#")]
+    (tmp_path / "none.txt").write_text("".join(rows))
+    (tmp_path / "late.txt").write_text("".join(rows[:3] + head + rows[3:]))
+    assert math.isnan(assay.build_resource_summary(dmon_csv_path=tmp_path / "none.txt").mem_util_mean_pct)
+    assert assay.build_resource_summary(dmon_csv_path=tmp_path / "late.txt").mem_util_max_pct > 0
+
+
+def odd_columns(tmp_path, **_):
+    lines = (ROOT / "tests/fixtures/nvidia-smi/smi-query.csv").read_text().splitlines(True)
+    row = lines[-1]
+    for bad in ("WARNING: infoROM is corrupted\n", row[: len(row) // 2] + "\n", row.rstrip() + ", 7\n"):
+        (tmp_path / "odd.csv").write_text("".join([lines[0], bad, *lines[1:]]))
+        (tmp_path / "plain.csv").write_text("".join(lines))
+        odd, plain = (assay.build_resource_summary(gpu_csv_path=tmp_path / name).to_dict() for name in ("odd.csv", "plain.csv"))
+        assert odd == plain and plain["peak_vram_mb"] is not None
+
+
+def fields_of_a_backend(gpu, **_):
+    monitor = assay.Monitor(interval=0.1, **gpu).start()
+    assert {"power", "sm_active", "gpu_temp"} <= set(monitor.fields()) and "no_such" not in monitor.fields()
+    monitor.stop()
+    assert "power" in assay.open_session(RUN).fields()
+
+
 CHECKS = {
     "a value that cannot be (441 °C, 25 kW)": impossible, "NVLink in GB/s from DCGM's MB/s": impossible,
     "abbreviated flags (`--hist 3`)": old_flags, "`--history` and `--focus-gpu` with `--export`, `--history` with `--once`": old_flags,
@@ -538,6 +610,10 @@ CHECKS = {
     "`--pickle` and `--backend` of `%perfmonitor_plot`": plots, "a script of cells": script, "`%wrap_kernel`": wrapped_kernel,
     "`start()` and `stop()` of a session from a file": offline, "`stop_time` of an imported session without one": stop_time,
     "who measures": no_nvidia_smi, "what was not measured": not_measured, "times in `cpu_metrics.csv`": iso_times,
+    "`isinstance(monitor, MonitorProtocol)`, `is_imported`, `session_source`": protocol, "the stub's error, errors of readers": reader_errors,
+    "collectors in YAML, and nodes of a Slurm job (in branches of it)": nodes_of_a_job,
+    "`log_phase` with NaN, below 0 or above 1e9 seconds": odd_lengths, "`nvidia-smi dmon` files without a header": dmon_without_header,
+    "rows of `hw_metrics.csv` with more or fewer than nine columns": odd_columns, "which fields a backend has (`BackendCaps.fields`)": fields_of_a_backend,
     "a folder that is used again": folder_again, "starting one that runs": folder_again, "JAX's peak": jax_is_not_imported,
 }
 
