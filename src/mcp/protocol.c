@@ -21,7 +21,8 @@ static const char *const versions[] = {"2025-11-25", "2025-06-18", "2025-03-26",
 static const char instructions[] =
     "assay tells what GPUs are doing and what holds them back. Call 'once' for the machine now, "
     "'report' for a recorded run (made by 'assay run -o run.assay -- COMMAND'), 'diff' to compare "
-    "runs, 'stacks' for the lines of the program that threads are in. All of them only read.";
+    "runs, 'why' when a job hangs, 'stacks' for the lines of the program that threads are in. All "
+    "of them only read.";
 
 /* ---- answers ---- */
 

@@ -38,7 +38,7 @@ def test_a_session_of_the_protocol(ask):
                              {"jsonrpc": "2.0", "id": 3, "method": "ping"})
     assert first["id"] == 0 and first["result"]["protocolVersion"] == "2025-06-18"
     assert first["result"]["serverInfo"]["name"] == "assay" and "tools" in first["result"]["capabilities"]
-    assert tools["id"] == "two" and {"report", "diff", "stacks", "once"} <= {t["name"] for t in tools["result"]["tools"]}
+    assert tools["id"] == "two" and {"report", "diff", "stacks", "why", "once"} == {t["name"] for t in tools["result"]["tools"]}
     for tool in tools["result"]["tools"]:
         jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
         assert tool["annotations"]["readOnlyHint"] and tool["inputSchema"]["additionalProperties"] is False and tool["description"]
@@ -61,6 +61,8 @@ def test_the_tools_say_what_the_commands_say(ask, program, tmp_path):
     assert json.loads(text_of(as_json))["findings"]
     assert json.loads(both["result"]["content"][0]["text"])["verdict"]
     assert json.loads(text_of(once))["gpus"][0]["verdict"]
+    why, = ask(call("why", path=str(ROOT / "tests/fuzz/corpus/session/stacks.assay")))
+    assert "train.py:88 main" in text_of(why)
     assert stacks["result"]["isError"] and "no stacks" in text_of(stacks)
 
 

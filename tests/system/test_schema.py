@@ -31,6 +31,7 @@ WRITTEN = [
     ("export --host --format jsonl --count 2 --poll 0.1", "host_line"),
     (f"export {HOST} --host --format jsonl --count 2", "host_line"),
     (f"stacks {STACKS} --format json", "stacks_look"),
+    (f"why {STACKS} --format json", "why_answer"),
     (f"diff {PAIRS}/small.assay {PAIRS}/plain_a.assay --format json --gate time=5%,energy=10%", "comparison"),
     (f"diff {PAIRS}/plain_a.assay {PAIRS}/plain_a.assay --format json", "comparison"),
     (f"devices {FIXTURES}/dcgm/dmon-mig-all.txt --json", "device_list"),

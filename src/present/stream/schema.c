@@ -15,6 +15,7 @@ static const struct {
     {"once", {"moment", "runs_report"}},
     {"export", {"gpu_line", "host_line"}},
     {"stacks", {"stacks_look"}},
+    {"why", {"why_answer"}},
     {"diff", {"comparison"}},
     {"devices", {"device_list"}},
     {"doctor", {"diagnosis"}},
