@@ -13,6 +13,7 @@
 
 void run_summary_finish(struct run_summary *r)
 {
+        free(r->servings);
         summary_finish(&r->summary);
         traces_finish(&r->traces);
         stretches_finish(&r->stretches);
@@ -50,6 +51,7 @@ static void add_host(struct run_summary *r, const struct host *h, const struct p
         tick(r);
         if (r->on_host)
                 r->on_host(r->watch, h);
+        r->has_servings |= h->n_servings > 0;
         summary_add_level(&r->summary, h, r->level);
         step_samples_add_host(&r->samples, h, r->level);
         stretches_see_host(&r->stretches, h, p);
@@ -124,6 +126,25 @@ static int add_pipeline(const struct config *config, struct run_summary *r, stru
                 setup_trouble(p, &r->notices);
         pipeline_close(p);
         return code;
+}
+
+/* Model servers are judged by the limiters of their GPUs as a live source has them: the recording
+ * is played once more. */
+static int sum_servings(const struct config *config, struct run_summary *r, struct err *err)
+{
+        struct pipeline *p = NULL;
+        const struct frame *f;
+        char notice[SETUP_NOTICE_MAX];
+        CLEANUP(freep) struct serving_sums *sums = calloc(1, sizeof(*sums));
+        r->servings = calloc(1, sizeof(*r->servings));
+        if (!sums || !r->servings)
+                return err_set(err, -ENOMEM, "out of memory");
+        int got = setup_open(config, r->in.gpus, false, 0, &p, notice, err);
+        while (got >= 0 && (got = pipeline_next(p, &f, err)) > 0)
+                serving_sums_add(sums, f);
+        pipeline_close(p);
+        serving_sums_total(sums, r->servings);
+        return got;
 }
 
 /* A monitor's files of GPUs may hold nothing but what nvidia-smi had to complain about. */
@@ -328,6 +349,8 @@ static int summarise(const struct config *config, const char *format, struct run
                 code = add_files(config, r, err);
         if (code == 0)
                 code = add_hosts_until(r, INT64_MAX, NULL, err);
+        if (code == 0 && r->has_servings && r->in.gpus[0])
+                code = sum_servings(config, r, err);
         if (code < 0)
                 return code;
         close_phases(r);
@@ -388,6 +411,7 @@ int run_summary_write(const struct run_summary *r, const char *format, struct st
                                       .flame = &r->flame,
                                       .view = &r->view,
                                       .steps = &r->steps,
+                                      .servings = r->servings,
                                       .version = program_version};
         return report_write(&report, format, out, err);
 }

@@ -50,11 +50,17 @@ struct recording {
         char path[RECORDING_PATH_MAX];
         int signals; /* told here from the moment that there is a file to finish */
         bool quiet;
+        bool is_fast; /* the GPUs are read more often than once a second */
 };
 
 static void note_host(void *arg, const struct host *host)
 {
         struct recording *rec = arg;
+        if (host->n_servings > 0 && rec->is_fast && !rec->quiet) {
+                rec->is_fast = false; /* said once */
+                notice("reading so often beside a model server takes time from it; --poll 1 costs "
+                       "next to nothing");
+        }
         manifest_note_limits(rec->session, &rec->limits, host);
 }
 
@@ -75,6 +81,7 @@ static int record(const struct config *config, struct recording *rec, struct err
             .duration_ns = clock_from_seconds(config_number(config, OPT_DURATION))};
         if (p)
                 pipeline_want_limits(p, false); /* a session keeps what they follow from */
+        rec->is_fast = rc.interval_ns < NS_PER_S;
         int code = setup_stacks(config, &rc.stacks_hz, err);
         if (code == 0)
                 code = engine_start(&rc, &r, err);

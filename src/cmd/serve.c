@@ -199,8 +199,14 @@ static int start_live(struct serve_run *s, char *text, size_t size, struct err *
             .past = s->past,
             .on_news = wake_server,
             .news_arg = s};
-        int r = setup_soon(c, config_text(c, OPT_SOURCE), config_number(c, OPT_SPEED),
-                           SETUP_PATIENCE_NS, true, inside, &lc.source, unused, err);
+        struct host_config engines;
+        int r = setup_engines(c, &engines, err);
+        if (r < 0)
+                return r;
+        lc.host.engines = engines.engines;
+        lc.host.engines_only = setup_names_engines(c) && config_text(c, OPT_SOURCE);
+        r = setup_soon(c, config_text(c, OPT_SOURCE), config_number(c, OPT_SPEED),
+                       SETUP_PATIENCE_NS, true, inside, &lc.source, unused, err);
         if (r == 0)
                 r = open_flight(s, err);
         lc.flight = s->flight;

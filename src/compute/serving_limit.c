@@ -124,12 +124,14 @@ static bool is_out_of_cache(const struct serving_facts *f)
                (has_queue(f) || is_least(f->preemptions, SERVING_PREEMPTIONS));
 }
 
-/* Nothing is under way; or now and then one, with rests in between. */
+/* Hardly ever one is under way, and the GPU rests: the gauge is of a moment, its work is not. */
 static bool is_without_requests(const struct serving_facts *f)
 {
         if (!f->is_current || !is_below(f->running, 1) || has_queue(f))
                 return false;
-        return is_below(f->running, SERVING_IDLE) || is_below(f->busy, SERVING_GPU_FULL);
+        bool works = is_least(f->output, 1) || is_least(f->prompt, 1);
+        return value_there(f->busy) ? f->busy.v < SERVING_GPU_FULL
+                                    : is_below(f->running, SERVING_IDLE) && !works;
 }
 
 /* A front end that never rests beside GPUs that do. Where it is the process that launches, too,

@@ -218,8 +218,10 @@ static int engine_prepare(struct engine *e)
         e->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         e->pipeline = c->pipeline;
         e->list_processes = !c->processes_on_wish;
-        if (e->pipeline)
+        if (e->pipeline) {
                 pipeline_want_processes(e->pipeline, e->list_processes);
+                pipeline_look_at_processes(e->pipeline, c->processes_on_wish);
+        }
         if (e->fd < 0)
                 return -errno;
         if (c->history > 0 && !(e->history = history_open(c->history)))

@@ -28,6 +28,8 @@ struct pipeline {
         struct rest_book *rest_book; /* NULL: nothing is kept */
         struct process_join *join;   /* made when processes are first asked for */
         atomic_bool want_processes;
+        atomic_bool process_use; /* how much each uses is asked for, too */
+        bool looks;              /* somebody looks at processes, rather than keeps them */
         bool without_limits;
         char host[ENTITY_TEXT_MAX]; /* this machine's name, when several sources read it */
         struct frame frame;
@@ -63,6 +65,9 @@ int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, s
         p->config.source.wanted =
             config->source.no_profiling ? translate_wants_unprofiled : translate_wants;
         p->config.source.dcgm_ids = translate_dcgm_ids(&p->config.source.n_dcgm_ids);
+        atomic_init(&p->process_use, true);
+        if (!config->source.process_use)
+                p->config.source.process_use = &p->process_use;
         compute_init(&p->compute, &config->compute);
         int r = open_source(p, err);
         if (r < 0) {
@@ -396,6 +401,8 @@ void pipeline_see_host(struct pipeline *p, const struct host *host)
 {
         pthread_mutex_lock(&p->lock);
         host_seen_take(&p->seen, host, NULL);
+        /* Asking the driver for each process takes time from a model server: only for who looks. */
+        atomic_store(&p->process_use, p->looks || host->n_servings == 0);
         p->news = true;
         pthread_mutex_unlock(&p->lock);
 }
@@ -509,6 +516,13 @@ bool pipeline_unmatched(const struct pipeline *p, char *buf, size_t size)
 void pipeline_want_limits(struct pipeline *p, bool want)
 {
         p->without_limits = !want;
+}
+
+void pipeline_look_at_processes(struct pipeline *p, bool looks)
+{
+        pthread_mutex_lock(&p->lock);
+        p->looks = looks;
+        pthread_mutex_unlock(&p->lock);
 }
 
 void pipeline_want_processes(struct pipeline *p, bool want)

@@ -65,6 +65,9 @@ void pipeline_see_host(struct pipeline *p, const struct host *host);
 void pipeline_judge(struct pipeline *p);
 /* Whether frames tell who uses the GPUs, from the next one on; safe from another thread. */
 void pipeline_want_processes(struct pipeline *p, bool want);
+/* Whether processes are wanted to be looked at, rather than kept: how much of a GPU each uses is
+ * asked for then also beside a model server, which it costs time. Told before the first frame. */
+void pipeline_look_at_processes(struct pipeline *p, bool looks);
 /* Whether frames say what limits each GPU. They do unless nobody wants it, which is told before the
  * first one. */
 void pipeline_want_limits(struct pipeline *p, bool want);

@@ -149,8 +149,10 @@ int engine_open_source(struct engine *e, struct err *err)
         e->asked_mono_ns = 0;
         e->pipeline = p;
         e->begun = e->flight_told = false;
-        if (p)
+        if (p) {
                 pipeline_want_processes(p, e->list_processes);
+                pipeline_look_at_processes(p, e->config.processes_on_wish);
+        }
         crew_unlock(&e->crew);
         return r;
 }

@@ -40,6 +40,14 @@ const char *engine_title(enum engine_kind kind)
         return engines[kind].title;
 }
 
+enum engine_kind engine_find(const char *name)
+{
+        enum engine_kind i = 0;
+        while (i < ENGINE_COUNT && strcmp(engines[i].name, name) != 0)
+                i++;
+        return i;
+}
+
 const struct metric_info *serving_info(enum serving_figure figure)
 {
         return &serving_figures[figure];

@@ -74,6 +74,8 @@ struct serving {
 const char *engine_name(enum engine_kind kind);
 /* "vLLM"; "model server". */
 const char *engine_title(enum engine_kind kind);
+/* ENGINE_UNKNOWN when there is none of that name. */
+enum engine_kind engine_find(const char *name);
 const struct metric_info *serving_info(enum serving_figure figure);
 /* The figures that a histogram becomes; SERVING_NONE for a percentile that it has not. */
 struct serving_time_figures {

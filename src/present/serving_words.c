@@ -12,8 +12,7 @@ static void put_separator(struct strbuf *out, size_t from)
                 strbuf_puts(out, ", ");
 }
 
-/* "1520", "1.5 k", "9.8 M": tokens, of which there are few or very many. */
-static void put_many(struct strbuf *out, double v)
+void serving_put_many(struct strbuf *out, double v)
 {
         double size = v < 0 ? -v : v;
         if (size < 10)
@@ -68,12 +67,12 @@ void serving_put_load(struct strbuf *out, const struct serving *s)
                 if (parts[i].figure == SERVING_CACHE_USED)
                         strbuf_puts(out, format_share(text, v.v));
                 else
-                        put_many(out, v.v);
+                        serving_put_many(out, v.v);
                 strbuf_puts(out, parts[i].after);
         }
         if (value_or(s->v[SERVING_PREEMPTIONS], 0) > 0) {
                 put_separator(out, from);
-                put_many(out, s->v[SERVING_PREEMPTIONS].v);
+                serving_put_many(out, s->v[SERVING_PREEMPTIONS].v);
                 strbuf_puts(out, " preemptions/s");
         }
 }
@@ -133,7 +132,7 @@ void serving_put_headroom(struct strbuf *out, const struct served *s)
         struct value more = s->v[SERVED_HEADROOM], use = s->v[SERVED_HEADROOM_USE];
         if (value_there(more) && value_there(use)) {
                 strbuf_puts(out, "at most ");
-                put_many(out, more.v);
+                serving_put_many(out, more.v);
                 strbuf_putf(out, " tokens/s more at this latency, until %s full (%s now)",
                             served_unit_words((enum served_unit)s->full),
                             format_share(text, use.v));
@@ -167,7 +166,7 @@ void serving_put_yield(struct strbuf *out, const struct served *s)
                 strbuf_putf(out, "%.3g tokens/J", joule.v);
         if (value_there(hour)) {
                 put_separator(out, from);
-                put_many(out, hour.v);
+                serving_put_many(out, hour.v);
                 strbuf_puts(out, " tokens a GPU-hour");
         }
         put_both(out, from, "MFU", s->v[SERVED_MFU], "tensor cores", s->v[SERVED_TENSOR]);

@@ -5,6 +5,8 @@
 #include "base/strbuf.h"
 #include "model/serving.h"
 
+/* "0.52", "1520", "9.8 million": tokens, of which there are few or very many. */
+void serving_put_many(struct strbuf *out, double v);
 /* "vLLM at localhost:8000 (Qwen3-8B), GPU 0,1"; the path of the address only where it is unusual.
  */
 void serving_put_name(struct strbuf *out, const struct serving *s);

@@ -120,6 +120,15 @@ static bool is_time(const struct live *l, int64_t now)
         return now - l->published_ns + MIN(l->config.interval_ns, rest) / 2 >= rest;
 }
 
+/* What a frame says of model servers is the pipeline's: it is copied. */
+static void live_keep_served(struct frame *to, const struct frame *from, struct served *list)
+{
+        if (from->n_servings > 0)
+                memcpy(list, from->servings, from->n_servings * sizeof(*list));
+        to->servings = list;
+        to->n_servings = from->n_servings;
+}
+
 static void on_frame(void *arg, const struct frame *f)
 {
         struct live *l = arg;
@@ -131,6 +140,7 @@ static void on_frame(void *arg, const struct frame *f)
         l->frame = *f;
         l->frame.rows = NULL;
         l->frame.n = 0;
+        live_keep_served(&l->frame, f, l->served);
         snprintf(l->provenance, sizeof(l->provenance), "%s", f->provenance ? f->provenance : "");
         keep_processes(l, f);
         if (!f->stale && f->n > 0)
@@ -247,6 +257,7 @@ static bool fill_slot(struct live *l, struct slot *s, int64_t now)
                 return false;
         struct live_moment *m = &s->moment;
         m->frame = l->frame;
+        live_keep_served(&m->frame, &l->frame, s->served);
         snprintf(s->provenance, sizeof(s->provenance), "%s", l->provenance);
         m->n = live_copy_gpus(l, s->gpus, now);
         live_name_gpus(s->gpus, m->n, &m->naming);
@@ -428,7 +439,8 @@ static int start_engine(struct live *l, struct err *err)
             .source = &l->config.source,
             .insists = true,
             .interval_ns = l->config.interval_ns,
-            .host_source = l->config.source.ops->local ? &l->config.host : NULL,
+            .host_source =
+                l->config.source.ops->local || l->config.host.engines_only ? &l->config.host : NULL,
             .host_interval_ns = MAX(l->config.interval_ns, HOST_EVERY_NS),
             .flight = l->config.flight,
             .on_frame = on_frame,
@@ -514,6 +526,7 @@ void live_take(struct live *l, struct live_moment *ret)
         ret->owners = s->owners;
         ret->processes.list = s->processes;
         ret->frame.provenance = s->provenance;
+        ret->frame.servings = s->served;
         ret->frame.processes = ret->processes;
 }
 
@@ -555,6 +568,7 @@ bool live_copy(struct live *l, struct live_copy *ret)
                     live_grow((void **)&ret->owners, &ret->owner_cap, told, sizeof(*ret->owners));
         if (room) {
                 ret->moment = s->moment;
+                live_keep_served(&ret->moment.frame, &s->moment.frame, ret->served);
                 if (n > 0)
                         memcpy(ret->gpus, s->gpus, n * sizeof(*ret->gpus));
                 if (told > 0)

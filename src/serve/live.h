@@ -78,6 +78,7 @@ void live_take(struct live *l, struct live_moment *ret);
  * caller's, reused from call to call. False when memory is short. */
 struct live_copy {
         struct live_moment moment;
+        struct served served[SERVINGS_MAX];
         struct live_gpu *gpus;
         struct owner *owners;
         size_t cap, owner_cap;

@@ -24,6 +24,7 @@ struct slot {
         struct owner *owners;
         struct host *host;
         size_t cap, process_cap, owner_cap;
+        struct served served[SERVINGS_MAX];
         char provenance[64];
 };
 
@@ -47,6 +48,7 @@ struct live {
         struct meter *meters;
         size_t n, cap;
         struct frame frame;
+        struct served served[SERVINGS_MAX];
         char provenance[64];
         struct process *processes;
         size_t n_processes, process_cap;

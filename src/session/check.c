@@ -47,7 +47,7 @@ static int check_kind(struct db *db, struct err *err)
 #define TABLES                                                                                     \
         "'manifest', 'series', 'entity', 'tick', 'block', 'mark', 'tape', 'host_series', "         \
         "'host_gpu',"                                                                              \
-        " 'host_tick', 'host_block', 'level_note', 'process', 'process_sample',"                   \
+        " 'host_tick', 'host_block', 'level_note', 'serving_note', 'process', 'process_sample',"   \
         " 'stack_text', 'stack_frame', 'stack_node', 'stack_process', 'stack_thread',"             \
         " 'stack_window'"
 

@@ -21,6 +21,7 @@ enum db_statement {
         DB_PUT_HOST_BLOCK,
         DB_PUT_HOST_GPU,
         DB_PUT_LEVEL,
+        DB_PUT_SERVING,
         DB_PUT_PROCESS,
         DB_PUT_PROCESS_SAMPLE,
         DB_PUT_STACK_TEXT,

@@ -34,6 +34,7 @@ struct host_cursor {
         } levels[LEVEL_COUNT];
         size_t n_gpus;
         char gpus[HOST_GPUS_MAX][ENTITY_LABEL_MAX];
+        struct serving_cursor *servings;
 };
 
 void host_cursor_close(struct host_cursor *c)
@@ -41,6 +42,7 @@ void host_cursor_close(struct host_cursor *c)
         if (!c)
                 return;
         strbuf_finish(&c->bytes);
+        serving_cursor_close(c->servings);
         free(c);
 }
 
@@ -93,6 +95,8 @@ static int open_cursor(struct session_reader *r)
         if (!c->there)
                 return 0;
         int code = load_series(r, c);
+        if (code == 0)
+                code = serving_cursor_open(r, &c->servings);
         return code == 0 ? load_gpus(r, c) : code;
 }
 
@@ -207,6 +211,7 @@ static void fill_host(struct session_reader *r, int64_t tick, sqlite3_stmt *h)
         c->host.n_cores = (size_t)MIN(MAX(cores, 0), HOST_CORES_MAX);
         session_moment(r, h, 1, &c->host.wall_ns, &c->host.mono_ns);
         fill_levels(c, &c->host);
+        serving_cursor_fill(c->servings, (uint64_t)tick, &c->host);
         for (size_t i = 0; i < c->n_rows; i++)
                 put_value(c, &c->rows[i], (size_t)(tick % BLOCK_TICKS));
 }

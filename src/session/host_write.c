@@ -116,6 +116,7 @@ static int add_host(struct session *s, const struct host *host)
         }
         for (enum level l = 0; l < LEVEL_COUNT; l++)
                 add_note(h, host, l);
+        serving_notes_add(&h->servings, host, h->open.block * BLOCK_TICKS + h->open.n);
         struct tick_row row = session_tick_row(s, host->wall_ns, host->mono_ns, host->interval_ns);
         row.cores = (uint16_t)MIN(host->n_cores, (size_t)HOST_CORES_MAX);
         h->open.ticks[h->open.n++] = row;
@@ -179,7 +180,7 @@ int host_write_notes(struct session *s)
                 r = db_run(&q);
         }
         h->noted = h->n_notes;
-        return r;
+        return r == 0 ? serving_notes_write(s, &h->servings) : r;
 }
 
 void host_note_written(struct session *s)
@@ -188,12 +189,13 @@ void host_note_written(struct session *s)
         memmove(h->notes, h->notes + h->noted, (h->n_notes - h->noted) * sizeof(*h->notes));
         h->n_notes -= h->noted;
         h->noted = 0;
+        serving_notes_written(&h->servings);
 }
 
 void host_forget_written(struct session *s)
 {
         s->host.gpus_written = false;
-        s->host.noted = 0;
+        s->host.noted = s->host.servings.noted = 0;
 }
 
 void host_free(struct session *s)

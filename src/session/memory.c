@@ -138,11 +138,13 @@ static int drop_before(struct db *db, const struct cut *c, struct err *err)
                  "DELETE FROM host_block WHERE block < %lld;"
                  "DELETE FROM level_note WHERE tick < (SELECT max(x.tick) FROM level_note x"
                  " WHERE x.level = level_note.level AND x.tick <= %lld);"
+                 "DELETE FROM serving_note WHERE tick < (SELECT max(x.tick) FROM serving_note x"
+                 " WHERE x.item = serving_note.item AND x.tick <= %lld);"
                  "DELETE FROM process_sample WHERE tick < %lld;"
                  "DELETE FROM process WHERE id NOT IN (SELECT process FROM process_sample);"
                  "DELETE FROM stack_window WHERE id < %lld;",
-                 tick, tick >> BLOCK_SHIFT, host_tick, host_tick >> BLOCK_SHIFT, host_tick, tick,
-                 (long long)c->second);
+                 tick, tick >> BLOCK_SHIFT, host_tick, host_tick >> BLOCK_SHIFT, host_tick,
+                 host_tick, tick, (long long)c->second);
         return db_exec(db, sql, err);
 }
 

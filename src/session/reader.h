@@ -71,6 +71,13 @@ void session_moment(const struct session_reader *r, sqlite3_stmt *h, int first,
  */
 int64_t session_steady(struct session_reader *r, int64_t wall_ns, int64_t mono_ns);
 
+/* Which model servers there are, tick by tick. */
+struct serving_cursor;
+int serving_cursor_open(struct session_reader *r, struct serving_cursor **ret);
+void serving_cursor_close(struct serving_cursor *c); /* NULL is fine */
+/* Says of the host's servers who they are at that tick; its times are known. */
+void serving_cursor_fill(struct serving_cursor *c, uint64_t tick, struct host *h);
+
 void host_cursor_close(struct host_cursor *c);
 /* Gives the frame the processes of its tick. 0 or a negative code. */
 int process_cursor_fill(struct session_reader *r, int64_t tick, struct frame *f);

@@ -46,6 +46,8 @@ static const char host_tables[] =
     "CREATE TABLE host_gpu(id INTEGER PRIMARY KEY, label TEXT);"
     "CREATE TABLE level_note(tick INTEGER, level INTEGER, name TEXT, why TEXT,"
     " PRIMARY KEY(tick, level)) WITHOUT ROWID;"
+    "CREATE TABLE serving_note(tick INTEGER, item INTEGER, engine TEXT, url TEXT, model TEXT,"
+    " gpus TEXT, why TEXT, PRIMARY KEY(tick, item)) WITHOUT ROWID;"
     "CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, start_ns INTEGER,"
     " type INTEGER, gpu TEXT, user TEXT, grp TEXT, slurm_job TEXT, container TEXT, command TEXT,"
     " child INTEGER, framework TEXT);"
@@ -311,6 +313,17 @@ static void put_evidence(struct strbuf *out)
                     s.step, s.scale, HOST_SERIES_EVIDENCE + EVIDENCE_FRAMEWORK);
 }
 
+/* What each server did at each tick, with what it is from the last note on. */
+static void put_engines(struct strbuf *out)
+{
+        strbuf_puts(out, "CREATE VIEW engines AS SELECT t.tick, t.time, t.elapsed, n.engine, n.url,"
+                         " n.model, n.gpus, n.why AS absent");
+        put_host_columns(out, METRIC_SCOPE_SERVING, "n.item");
+        strbuf_puts(out,
+                    " FROM host_ticks t JOIN serving_note n ON n.tick = (SELECT max(x.tick) FROM"
+                    " serving_note x WHERE x.item = n.item AND x.tick <= t.tick);");
+}
+
 /* All rows of a table are one statement: each one more would be parsed, planned and run alone. */
 static void begin_rows(struct strbuf *out, const char *table)
 {
@@ -399,6 +412,7 @@ void session_schema(struct strbuf *out)
         put_wide(out);
         put_host_wide(out);
         put_evidence(out);
+        put_engines(out);
         put_stack_views(out);
         put_series(out);
         put_host_series(out);

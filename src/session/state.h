@@ -87,6 +87,28 @@ struct level_note {
 
 #define LEVEL_NOTES_MAX 64
 
+/* Another server takes a place, or its state changes, from this tick on. */
+struct serving_note {
+        uint64_t tick;
+        enum engine_kind kind;
+        uint8_t item;
+        char url[SERVING_TEXT_MAX], model[SERVING_TEXT_MAX], gpus[SERVING_TEXT_MAX];
+        char why[SERVING_TEXT_MAX]; /* "" while it answers */
+};
+
+#define SERVING_NOTES_MAX 32
+
+struct serving_notes {
+        struct serving_note now[SERVINGS_MAX]; /* what was said last; tick and item are 0 */
+        bool known[SERVINGS_MAX];
+        struct serving_note list[SERVING_NOTES_MAX]; /* not in the file yet */
+        size_t n, noted;                             /* noted: written by the commit under way */
+};
+
+void serving_notes_add(struct serving_notes *n, const struct host *host, uint64_t tick);
+int serving_notes_write(struct session *s, struct serving_notes *n);
+void serving_notes_written(struct serving_notes *n);
+
 struct host_part {
         struct open_block open;
         struct host_track **tracks; /* by place; NULL before the first host */
@@ -97,6 +119,7 @@ struct host_part {
         bool known[LEVEL_COUNT];
         struct level_note notes[LEVEL_NOTES_MAX]; /* not in the file yet */
         size_t n_notes, noted;                    /* noted: written by the commit under way */
+        struct serving_notes servings;
 };
 
 #define PROCESS_FIGURES 7

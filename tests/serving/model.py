@@ -106,7 +106,8 @@ class Server:
         if not self.running:
             rest = min(0.01, max(self.next_arrival - self.now, 1e-4)) if self.load.arrivals > 0 else 0.01
             return self.spend(rest, Work(rest))
-        room, prompts = self.load.chunk, 0
+        # The front end hands over what it has ready.
+        room, prompts = min(self.load.chunk, max(1, int(0.05 * self.load.front))), 0
         for r in self.running:
             take = min(room - prompts, r.prompt - r.done)
             if take > 0:

@@ -1,6 +1,7 @@
 """Serves a playing server: /metrics as vLLM writes it, /gpu as an exporter of its GPU; and a tree of /proc in which its
 process works. `with Player(load) as p:` gives the addresses and the tree."""
 import http.server
+import os
 import pathlib
 import threading
 import time
@@ -33,7 +34,7 @@ def counters(s):
     if s.load.counters:
         rows += [("PROF_GR_ENGINE_ACTIVE", g["busy"]), ("PROF_SM_ACTIVE", g["sm"]), ("PROF_SM_OCCUPANCY", g["sm"] / 3),
                  ("PROF_PIPE_TENSOR_ACTIVE", g["tensor"]), ("PROF_DRAM_ACTIVE", g["dram"]), ("PROF_PIPE_FP32_ACTIVE", 0.04 * g["sm"]),
-                 ("PROF_PIPE_FP64_ACTIVE", 0), ("PROF_PIPE_FP16_ACTIVE", 0.01 * g["sm"])]
+                 ("PROF_PCIE_TX_BYTES", 2e7), ("PROF_PCIE_RX_BYTES", 5e7), ("PROF_PIPE_FP64_ACTIVE", 0), ("PROF_PIPE_FP16_ACTIVE", 0.01 * g["sm"])]
     return "".join(f"DCGM_FI_{name}{label} {v:.6f}\n" for name, v in rows)
 
 
@@ -55,12 +56,12 @@ class Player:
             return counters(s) if path.startswith("/gpu") else None if starting else exposition(s)
 
     def put(self, path, text):
-        """A file appears whole: it is read while it is written."""
+        """Like those of the kernel: who keeps it open reads what is in it now, in one piece."""
         to = self.root / path
         to.parent.mkdir(parents=True, exist_ok=True)
-        new = to.with_name("." + to.name)
-        new.write_text(text)
-        new.replace(to)
+        fd = os.open(to, os.O_WRONLY | os.O_CREAT, 0o600)
+        os.pwrite(fd, text.encode(), 0)
+        os.close(fd)
 
     def tell_process(self):
         s = self.advance()

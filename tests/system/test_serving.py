@@ -2,16 +2,19 @@
 import http.server
 import json
 import pathlib
+import sqlite3
 import sys
 import threading
 
 import pytest
 
 from conftest import FIXTURES
+from serving import Server as Serve
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "serving"))
 from model import Load  # noqa: E402
 from play import PID, Player  # noqa: E402
+from scenarios import SCENARIOS, judge_all  # noqa: E402
 
 
 @pytest.fixture
@@ -111,3 +114,63 @@ def test_addresses_are_checked(assay):
 def test_none_asks_nothing(assay):
     done = assay("once", "--json", "--engine", "none")
     assert "engines" not in json.loads(done.stdout)
+
+
+def test_a_recording_keeps_the_server(assay, play, tmp_path):
+    p, file = play(), str(tmp_path / "x.assay")
+    done = assay("record", "-o", file, "--duration", "4", "--source", p.gpu, "--engine", p.engine)
+    assert done.returncode == 0, done.stderr
+    rows = sqlite3.connect(file).execute("select engine, url, model, absent, requests_running, output_tokens, inter_token_latency from engines").fetchall()
+    assert len(rows) >= 3 and {r[:1] + r[2:4] for r in rows} == {("vllm", "toy/8B", None)}
+    assert any(r[5] and 300 < r[5] < 3000 and 0.004 < r[6] < 0.02 for r in rows)
+    e, = engines(assay("once", "--json", "--at", "3", file))
+    assert e["limit"]["limiter"] == "batch.small" and e["metrics"]["output_tokens"] > 300
+    report = json.loads(assay("report", "--format", "json", file).stdout)["engines"][0]
+    assert report["limiter_seconds"]["batch.small"] > 1
+    assert report["tokens"] == pytest.approx(report["metrics"]["output_tokens"] * report["seconds"], rel=0.5)
+    text = assay("report", file).stdout
+    assert "model servers\n  vLLM at 127.0.0.1:" in text and "limited by a small batch" in text and "tokens generated" in text
+    assert "Model servers" in assay("report", "--format", "html", file).stdout
+    assert "limited by a small batch" in assay("report", "--format", "markdown", file).stdout
+
+
+def test_a_server_that_starts_later_and_ends(assay, tmp_path, serve_text):
+    """Its absence is kept, with the reason, and is no figure."""
+    text = (FIXTURES / "engines" / "vllm.prom").read_text()
+    url = serve_text(text)
+    file = str(tmp_path / "x.assay")
+    closed = "http://127.0.0.1:1/metrics"
+    done = assay("record", "-o", file, "--duration", "2", "--engine", f"{url},{closed}")
+    assert done.returncode == 0, done.stderr
+    rows = sqlite3.connect(file).execute("select url, absent, requests_running from engines").fetchall()
+    assert {bool(r[1]) for r in rows if ":1/" in r[0]} == {True} and all(r[2] is None for r in rows if ":1/" in r[0])
+    assert any(r[2] == 31 for r in rows if ":1/" not in r[0])
+
+
+def test_serve_exposes_the_server(program, play, tmp_path):
+    p = play()
+    with Serve(program, tmp_path, "--source", p.gpu, "--engine", p.engine, "--state", "none") as s:
+        text = s.wait(lambda: (t := s.ask()[2]) and "assay_engine_batch{" in t and t)
+    label = f'{{engine="vllm",url="{p.engine[7:]}",model="toy/8B"}}'
+    assert f"assay_engine_up{label} 1" in text
+    for family in ("assay_engine_requests_running", "assay_engine_output_tokens_total", "assay_engine_cache_used_ratio",
+                   "assay_engine_inter_token_latency_seconds", "assay_engine_tokens_per_joule", "assay_engine_headroom_tokens"):
+        assert f"{family}{label} " in text, family
+    assert 'limiter="batch.small"} 1' in text
+
+
+QUICK = (0, 6, 13, 25, 27)
+
+
+def test_some_limits(program):
+    some = [SCENARIOS[i] for i in QUICK]
+    got = [verdict for verdict, _ in judge_all(program, some, len(some))]
+    assert got == [want for want, _, _ in some]
+
+
+@pytest.mark.long
+def test_thirty_limits(program):
+    """At least 27 of thirty are right, and none is misleading."""
+    got = [verdict for verdict, _ in judge_all(program, SCENARIOS)]
+    wrong = [(words, verdict) for (want, words, _), verdict in zip(SCENARIOS, got) if verdict != want]
+    assert len(wrong) <= 3 and {verdict for _, verdict in wrong} <= {"unknown"}, wrong

@@ -72,6 +72,8 @@ struct exposed_self {
 struct exposition_input {
         const struct exposed_gpu *gpus;
         size_t n;
+        const struct served *served; /* model servers */
+        size_t n_served;
         const struct owner *owners;
         size_t n_owners;    /* who hold a GPU now */
         size_t n_told;      /* with those that let go of one a while ago, which come last */

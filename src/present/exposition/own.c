@@ -518,5 +518,6 @@ void own_put_all(struct text *t)
         put_holdings(t);
         put_process_use(t);
         put_jobs(t);
+        own_put_servings(t);
         own_put_self(t);
 }

@@ -13,5 +13,7 @@ void own_put_counter(struct text *t, const char *name, const struct strbuf *labe
                      int64_t created_ns);
 /* OpenMetrics names a family without the suffix of its samples. */
 void own_put_head(struct text *t, const char *name, enum family_type type, const char *help);
+/* assay_engine_…: of model servers. */
+void own_put_servings(struct text *t);
 /* The program's own families. */
 void own_put_self(struct text *t);

@@ -147,6 +147,18 @@ static void add_steps(const struct report *r, struct document *d)
         strbuf_finish(&text);
 }
 
+static void add_servings(const struct report *r, struct document *d)
+{
+        struct strbuf line = {0};
+        for (size_t i = 0; r->servings && i < r->servings->n; i++) {
+                for (unsigned k = 0; report_serving_line(&r->servings->list[i], k, &line); k++) {
+                        if (line.len > 0)
+                                document_note(d, DOC_PEOPLE, strbuf_str(&line));
+                }
+        }
+        strbuf_finish(&line);
+}
+
 static void write_document(const struct report *r, const char *format, struct strbuf *out)
 {
         struct document d = {.what = "a report"};
@@ -154,6 +166,7 @@ static void write_document(const struct report *r, const char *format, struct st
         add_findings(r->summary, &d);
         add_keys(r->summary, &d);
         add_steps(r, &d);
+        add_servings(r, &d);
         add_phases(r->summary, &d);
         doc_writer_find(format)->write(&d, &(struct doc_view){0}, out);
         out->failed |= d.failed;

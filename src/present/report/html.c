@@ -426,6 +426,7 @@ void report_html(const struct report *r, struct strbuf *out)
                 put_gpu_table(out, s);
         put_phase_table(out, s);
         put_steps(out, r);
+        report_html_servings(r, out);
         put_stretches(out, &s->limits);
         put_events(out, r->traces, r->view);
         put_text(out, r);

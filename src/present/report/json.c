@@ -217,6 +217,7 @@ void report_json(const struct report *r, struct strbuf *out)
         jsonw_end(&j);
         put_user_metrics(&j, r->facts);
         report_json_steps(r, &j);
+        report_json_servings(r, &j);
         jsonw_end(&j);
         strbuf_putc(out, '\n');
 }

@@ -36,4 +36,10 @@ void report_steps_line(const struct step_series *s, struct strbuf *out);
 void report_slow_step(const struct step_series *s, const struct slow_step *slow, int64_t first_ns,
                       struct strbuf *out);
 void report_json_steps(const struct report *r, struct jsonw *j);
+/* Model servers: nothing where none were read. */
+void report_servings(const struct report *r, struct strbuf *out);
+/* The same line by line, 0 the name; false after the last. A line may be empty. */
+bool report_serving_line(const struct serving_total *t, unsigned line, struct strbuf *out);
+void report_html_servings(const struct report *r, struct strbuf *out);
+void report_json_servings(const struct report *r, struct jsonw *j);
 void report_user_metrics(const struct run_facts *f, struct strbuf *out);

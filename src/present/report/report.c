@@ -466,6 +466,7 @@ void report_text(const struct report *r, struct strbuf *out)
         if (v.each)
                 report_each(s, &v, out);
         report_steps(r, out);
+        report_servings(r, out);
         report_events(s, &v, out);
         if (r->facts->n_metrics > 0)
                 report_user_metrics(r->facts, out);

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "model/flame.h"
+#include "model/serving_sum.h"
 #include "model/step.h"
 #include "model/summary.h"
 #include "model/trace.h"
@@ -32,8 +33,9 @@ struct report {
         const struct traces *traces; /* of a page, as the next */
         const struct flame *flame;
         const struct report_view *view;
-        const struct run_steps *steps; /* NULL: they were not looked for */
-        const char *version;           /* the program's */
+        const struct run_steps *steps;         /* NULL: they were not looked for */
+        const struct serving_totals *servings; /* NULL or empty: there were none */
+        const char *version;                   /* the program's */
 };
 
 struct report_format {

@@ -58,6 +58,12 @@ static void put_served(struct jsonw *j, const struct served *s)
         jsonw_end(j);
 }
 
+void jsonw_served_members(struct jsonw *j, const struct served *s)
+{
+        put_serving(j, &s->s);
+        put_served(j, s);
+}
+
 void jsonw_servings(struct jsonw *j, const struct serving *list, size_t n)
 {
         if (n == 0)
@@ -81,8 +87,7 @@ void jsonw_served(struct jsonw *j, const struct served *list, size_t n)
         for (size_t i = 0; i < n; i++) {
                 jsonw_line(j);
                 jsonw_object(j, NULL);
-                put_serving(j, &list[i].s);
-                put_served(j, &list[i]);
+                jsonw_served_members(j, &list[i]);
                 jsonw_end(j);
         }
         jsonw_line(j);

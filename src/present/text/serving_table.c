@@ -6,10 +6,9 @@
 
 #define INDENT 2
 
-/* Breaks at blanks; what follows the first line is indented by two more. */
-static void put_wrapped(struct strbuf *out, const char *text, unsigned width)
+void serving_put_wrapped(struct strbuf *out, const char *text, unsigned indent, unsigned width)
 {
-        unsigned indent = INDENT;
+        unsigned more = indent + 2;
         while (*text) {
                 size_t room = width > indent + 20 ? width - indent : 20, len = strlen(text);
                 if (len > room) {
@@ -20,13 +19,13 @@ static void put_wrapped(struct strbuf *out, const char *text, unsigned width)
                 }
                 strbuf_putf(out, "%*s%.*s\n", (int)indent, "", (int)len, text);
                 text += len + strspn(text + len, " ");
-                indent = 2 * INDENT;
+                indent = more;
         }
 }
 
 static void put_line(struct strbuf *out, struct strbuf *line, unsigned width)
 {
-        put_wrapped(out, strbuf_str(line), width);
+        serving_put_wrapped(out, strbuf_str(line), INDENT, width);
         strbuf_clear(line);
 }
 

@@ -57,13 +57,6 @@ int engines_open(const struct engines_config *config, struct engines **ret, stru
                 err_set(err, r, "cannot read engines: %s", strerror(-r));
         if (r == 0 && engine_parser_open(&e->parser) < 0)
                 r = err_set(err, -ENOMEM, "out of memory");
-        const struct swarm_config sc = {.n = SERVINGS_MAX,
-                                        .timeout_ns = config->timeout_ns,
-                                        .wake = e->wake,
-                                        .done = engines_take_answer,
-                                        .arg = e};
-        if (r == 0)
-                r = swarm_open(&sc, &e->swarm, err);
         if (r < 0) {
                 engines_close(e);
                 return r;
@@ -94,6 +87,17 @@ static uint16_t local_port(const struct address *a)
         return port < 65536 ? (uint16_t)port : 0;
 }
 
+/* Where nobody is asked libcurl is not loaded. */
+static int open_swarm(struct engines *e, struct err *err)
+{
+        const struct swarm_config sc = {.n = SERVINGS_MAX,
+                                        .timeout_ns = e->config.timeout_ns,
+                                        .wake = e->wake,
+                                        .done = engines_take_answer,
+                                        .arg = e};
+        return e->swarm ? 0 : swarm_open(&sc, &e->swarm, err);
+}
+
 int engines_add(struct engines *e, const char *url, int32_t pid, struct err *err)
 {
         struct address a;
@@ -106,7 +110,9 @@ int engines_add(struct engines *e, const char *url, int32_t pid, struct err *err
         }
         if (e->n == SERVINGS_MAX)
                 return err_set(err, -ENOSPC, "more than %d model servers", SERVINGS_MAX);
-        r = swarm_set(e->swarm, e->n, url, err);
+        r = open_swarm(e, err);
+        if (r == 0)
+                r = swarm_set(e->swarm, e->n, url, err);
         if (r < 0)
                 return r;
         e->ports[e->n] = local_port(&a);
