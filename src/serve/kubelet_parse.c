@@ -1,8 +1,12 @@
 #include "serve/kubelet.h"
 
+#include "base/attr.h"
 #include "base/text.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#define UUID_LEN 40 /* of "GPU-01234567-89ab-cdef-0123-456789abcdef" */
 
 /* Protocol buffers' wire format: a key (field number and type), then a number or a length and
  * bytes. */
@@ -99,6 +103,15 @@ static bool has_room(const struct reader *r, const char *device)
         return r->n < r->max && same < OWNERS_GPU_MAX;
 }
 
+static void add_device(struct reader *r, const char *device)
+{
+        if (!device[0] || !has_room(r, device))
+                return;
+        struct allocation *a = &r->ret[r->n++];
+        a->who = r->who;
+        snprintf(a->device, sizeof(a->device), "%s", device);
+}
+
 /* ContainerDevices: 1 resource_name, 2 device_ids. The name may come after the ids. */
 static void read_devices(struct reader *r, struct wire w)
 {
@@ -114,15 +127,80 @@ static void read_devices(struct reader *r, struct wire w)
                 if (field != 2)
                         continue;
                 copy_text(value, device, sizeof(device));
-                if (!has_room(r, device))
-                        continue;
-                struct allocation *a = &r->ret[r->n++];
-                a->who = r->who;
-                memcpy(a->device, device, sizeof(device));
+                add_device(r, device);
         }
 }
 
-/* ContainerResources: 1 name, 2 devices. */
+/* "gpu.nvidia.com": a driver of dynamic resources by one of the vendors. */
+static bool is_gpu_driver(const char *driver)
+{
+        static const char *const vendors[] = {"nvidia.com", "amd.com", "intel.com"};
+        size_t n = strlen(driver);
+        for (size_t i = 0; i < ARRAY_LEN(vendors); i++) {
+                size_t len = strlen(vendors[i]);
+                if (n >= len && strcmp(driver + n - len, vendors[i]) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* The UUID in a name such as "nvidia.com/gpu=GPU-…"; nothing is written where there is none. */
+static void find_uuid(const char *name, char *ret)
+{
+        static const char *const starts[] = {"GPU-", "MIG-"};
+        for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+                const char *at = strstr(name, starts[i]);
+                size_t n = at ? 4 + strspn(at + 4, "0123456789abcdefABCDEF-") : 0;
+                if (n == UUID_LEN)
+                        snprintf(ret, OWNER_ID_MAX, "%.*s", (int)n, at);
+        }
+}
+
+/* CDIDevice: 1 name. */
+static void read_cdi_device(struct reader *r, struct wire w, char *uuid)
+{
+        char name[256];
+        struct wire value;
+        unsigned field;
+        while (next_field(r, &w, &field, &value)) {
+                if (field != 1)
+                        continue;
+                copy_text(value, name, sizeof(name));
+                find_uuid(name, uuid);
+        }
+}
+
+/* ClaimResource: 1 CDI devices, 2 driver_name, 3 pool_name, 4 device_name. */
+static void read_claim_resource(struct reader *r, struct wire w)
+{
+        char driver[128] = "", device[OWNER_ID_MAX] = "", uuid[OWNER_ID_MAX] = "";
+        struct wire value;
+        unsigned field;
+        while (next_field(r, &w, &field, &value)) {
+                if (field == 1)
+                        read_cdi_device(r, value, uuid);
+                else if (field == 2)
+                        copy_text(value, driver, sizeof(driver));
+                else if (field == 4)
+                        copy_text(value, device, sizeof(device));
+        }
+        find_uuid(device, uuid);
+        if (!r->damaged && is_gpu_driver(driver))
+                add_device(r, uuid[0] ? uuid : device);
+}
+
+/* DynamicResource: 2 claim_name, 3 claim_namespace, 4 claim_resources. */
+static void read_dynamic(struct reader *r, struct wire w)
+{
+        struct wire value;
+        unsigned field;
+        while (next_field(r, &w, &field, &value)) {
+                if (field == 4)
+                        read_claim_resource(r, value);
+        }
+}
+
+/* ContainerResources: 1 name, 2 devices, 5 dynamic_resources. */
 static void read_container(struct reader *r, struct wire w)
 {
         struct wire copy = w, value;
@@ -135,6 +213,8 @@ static void read_container(struct reader *r, struct wire w)
         while (next_field(r, &w, &field, &value)) {
                 if (field == 2)
                         read_devices(r, value);
+                else if (field == 5)
+                        read_dynamic(r, value);
         }
 }
 

@@ -23,6 +23,7 @@
 #define JOBS_A_FILE 64
 #define FOLDER_ENTRIES_MAX 4096
 #define UID_LEN 36
+#define HASH_LEN 32
 #define QUIET_JOBS 32                  /* jobs remembered that no process on a GPU tells of */
 #define USES 64                        /* users of GPUs remembered */
 #define LOOK_LONGEST_NS (2 * NS_PER_S) /* between looks that belong together */
@@ -69,6 +70,17 @@ struct owners {
 /* --- texts ---------------------------------------------------------------------------------------
  */
 
+/* Of a static pod: a hash of what defines it, 32 digits. */
+static bool is_hash(const char *s, char *ret)
+{
+        size_t n = strspn(s, "0123456789abcdef");
+        if (n != HASH_LEN)
+                return false;
+        memcpy(ret, s, n);
+        ret[n] = '\0';
+        return true;
+}
+
 static bool is_uid(const char *s, char *ret)
 {
         for (size_t i = 0; i < UID_LEN; i++) {
@@ -86,10 +98,40 @@ bool owners_pod_uid(const char *cgroup, char *ret, size_t size)
         if (size <= UID_LEN || !strstr(cgroup, "kubepods"))
                 return false;
         for (const char *at = cgroup; (at = strstr(at, "pod")); at += 3) {
-                if (is_uid(at + 3, ret))
+                if (is_uid(at + 3, ret) || is_hash(at + 3, ret))
                         return true;
         }
         return false;
+}
+
+/* "0000-03-00-0-0x56a0" begins with the address that is written "0000:03:00.0", or with more zeros.
+ */
+static bool begins_with_pci(const char *id, const char *pci)
+{
+        const char *domain = strchr(pci, ':');
+        if (!domain || domain - pci < 4)
+                return false;
+        const char *own = domain - 4;
+        size_t n = strlen(own);
+        for (size_t i = 0; i < n; i++) {
+                bool mark = own[i] == ':' || own[i] == '.';
+                if (mark ? id[i] != '-'
+                         : tolower((unsigned char)id[i]) != tolower((unsigned char)own[i]))
+                        return false;
+        }
+        return n == 12 && (id[n] == '\0' || id[n] == '-');
+}
+
+bool owners_is_device(const char *id, const char *uuid, const char *device, const char *pci)
+{
+        size_t n = strcspn(id, ":");
+        uint64_t minor, number;
+        if (n > 0 && strlen(uuid) == n && strncmp(uuid, id, n) == 0)
+                return true;
+        if (strncmp(id, "gpu-", 4) == 0 && strncmp(device, "nvidia", 6) == 0)
+                return num_parse_u64(id + 4, strlen(id + 4), &minor) &&
+                       num_parse_u64(device + 6, strlen(device + 6), &number) && minor == number;
+        return begins_with_pci(id, pci);
 }
 
 bool owners_pod_folder(const char *folder, const char *uid, struct owner *ret)
@@ -560,13 +602,14 @@ static void know_quiet_jobs(struct owners *o, struct list *l, size_t first)
         }
 }
 
-/* "GPU-…", "MIG-…", with "::2" when it is shared. */
 static const struct live_gpu *gpu_of_device(const struct live_books *b, const char *id)
 {
-        size_t n = strcspn(id, ":");
         for (size_t i = 0; i < b->n; i++) {
-                const char *uuid = b->gpus[i].who.text[ENTITY_TEXT_UUID];
-                if (b->gpus[i].who.ci < 0 && strlen(uuid) == n && strncmp(uuid, id, n) == 0)
+                const struct entity *e = &b->gpus[i].who;
+                bool whole = e->kind == ENTITY_GPU;
+                if (e->ci < 0 && owners_is_device(id, e->text[ENTITY_TEXT_UUID],
+                                                  whole ? e->text[ENTITY_TEXT_DEVICE] : "",
+                                                  whole ? e->text[ENTITY_TEXT_PCI] : ""))
                         return &b->gpus[i];
         }
         return NULL;

@@ -25,6 +25,13 @@ size_t owners_find(struct owners *o, const struct live_books *books, struct owne
 
 /* The pod's UID in a control group's path, with dashes; false when it is of no pod. */
 bool owners_pod_uid(const char *cgroup, char *ret, size_t size);
+/*
+ * Whether a GPU is the one that the kubelet names: by UUID ("GPU-…", with "::2" when it is shared),
+ * or as drivers of dynamic resources do: "gpu-0" by the minor number of its device,
+ * "0000-03-00-0-…" by its PCI address. device is "nvidia0", pci "00000000:03:00.0"; either may be
+ * "".
+ */
+bool owners_is_device(const char *id, const char *uuid, const char *device, const char *pci);
 /* "NAMESPACE_NAME_UID": false when it is not of that form or of another UID. */
 bool owners_pod_folder(const char *folder, const char *uid, struct owner *ret);
 /* The value of a variable in the text of an environment; false when it is not there or too long. */

@@ -292,6 +292,33 @@ def test_pods_of_a_kubelet(program, tmp_path):
         s.wait(lambda: 'container="trainer",namespace="ml",pod="llm-0"} ' in s.metrics())
 
 
+def claim(driver, device, *cdi):
+    """A DynamicResource with one ClaimResource."""
+    resource = b"".join(field(1, field(1, name)) for name in cdi) + field(2, driver) + field(3, "node-pool") + field(4, device)
+    return field(1, "gpu.nvidia.com") + field(2, "claim-1") + field(3, "ml") + field(4, resource)
+
+
+def claiming_pod(name, namespace, *claims):
+    return field(1, field(1, name) + field(2, namespace) + field(3, field(1, "main") + b"".join(field(5, c) for c in claims)))
+
+
+def test_pods_with_claims(program, tmp_path):
+    """Dynamic resource allocation: a UUID in the CDI name, a minor number, a claim that two pods share, and devices of other drivers."""
+    text = claiming_pod("by-uuid", "ml", claim("gpu.nvidia.com", "gpu-7", f"k8s.gpu.nvidia.com/claim=0f0f-gpu-7", f"nvidia.com/gpu={UUID1}"))
+    text += claiming_pod("by-minor", "ml", claim("gpu.nvidia.com", "gpu-0", "k8s.gpu.nvidia.com/claim=0f0f-gpu-0"), claim("dra.net", "eth0"))
+    text += claiming_pod("also", "web", claim("gpu.nvidia.com", "gpu-0"))
+    text += claiming_pod("slice", "web", claim("gpu.nvidia.com", "gpu-0-mig-9-4-4"))
+    text += claiming_pod("net", "web", claim("dra.example.org", "gpu-0", f"example.org/nic={UUID1}"))
+    scrape = tmp_path / "two.prom"
+    scrape.write_text((FIXTURES / "exposition" / "mig.prom").read_text())
+    with kubelet(tmp_path / "k.sock", lambda: text), Server(program, tmp_path, scrape, "--pod-resources-kubelet-socket", tmp_path / "k.sock") as s:
+        s.ready()
+        s.wait(lambda: len(owners(s)) == 3)
+        time.sleep(0.6)
+        assert sorted(re.findall(r'gpu="(\d)".*namespace="(\w+)",pod="([\w-]+)",container="main"', "\n".join(owners(s)))) == [
+            ("0", "ml", "by-minor"), ("0", "web", "also"), ("1", "ml", "by-uuid")], owners(s)
+
+
 @pytest.mark.parametrize("answer", [b"", b"\x0a\xff\xff\xff\xff\x0f", b"\x0a\x05abcde", os.urandom(5000)],
                          ids=["nothing", "a length without its bytes", "no message inside", "noise"])
 def test_damaged_answers(program, tmp_path, answer):

@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#define HASH "4ea3f5d7a8b2b6a4e1e0c1b7e7c0fd12"
 #define UID "0a1b2c3d-1111-2222-3333-444455556666"
 
 static void test_pod_uids(void **state)
@@ -35,6 +36,9 @@ static void test_pod_uids(void **state)
             {"/kubelet.slice/kubepods.slice/kubepods-pod0a1b2c3d_1111_2222_3333_444455556666.slice",
              UID},
             {"/user.slice/pod" UID, NULL},
+            {"/kubepods/burstable/pod" HASH "/0123", HASH}, /* a static pod */
+            {"/kubepods.slice/kubepods-burstable-pod" HASH ".slice/cri.scope", HASH},
+            {"/kubepods/burstable/pod" HASH "0/0123", NULL},
             {"/kubepods/podless/pod123", NULL},
             {"/kubepods/pod0a1b2c3d-1111-2222-3333-44445555666", NULL},
             {"", NULL},
@@ -56,6 +60,8 @@ static void test_pod_folders(void **state)
         assert_true(owners_pod_folder("ml_llm-0_" UID, UID, &o));
         assert_string_equal(o.namespace, "ml");
         assert_string_equal(o.pod, "llm-0");
+        assert_true(owners_pod_folder("kube-system_etcd-n1_" HASH, HASH, &o));
+        assert_string_equal(o.pod, "etcd-n1");
         assert_false(owners_pod_folder("ml_llm-0_" UID, "other", &o));
         assert_false(owners_pod_folder("ml_" UID, UID, &o));
         assert_false(owners_pod_folder("__" UID, UID, &o));
@@ -116,6 +122,36 @@ static void test_kubelet_answers(void **state)
         assert_int_equal(kubelet_parse(more, size + 2, list, 4), -1);
         memcpy(more + size, "\x0b\x00", 2);
         assert_int_equal(kubelet_parse(more, size + 2, list, 4), -1);
+}
+
+/* Claims: by a UUID in the CDI name, else by the driver's name of the device; other drivers are
+ * none. */
+static void test_devices_of_claims(void **state)
+{
+        static const struct {
+                const char *id, *uuid, *device, *pci;
+                bool same;
+        } rows[] = {
+            {"GPU-1", "GPU-1", "", "", true},
+            {"GPU-1::3", "GPU-1", "", "", true},
+            {"GPU-1", "GPU-11", "", "", false},
+            {"", "", "", "", false},
+            {"gpu-3", "GPU-1", "nvidia3", "", true},
+            {"gpu-3", "GPU-1", "nvidia13", "", false},
+            {"gpu-3-mig-9-4-4", "GPU-1", "nvidia3", "", false}, /* which slice is not said */
+            {"gpu-", "GPU-1", "nvidia", "", false},
+            {"0000-03-00-0-0x56a0", "", "", "0000:03:00.0", true},
+            {"0000-3B-00-0", "", "", "00000000:3b:00.0", true},
+            {"0000-03-00-0x", "", "", "0000:03:00.0", false},
+            {"0000-03-00-1", "", "", "0000:03:00.0", false},
+            {"0000", "", "", "0000:03:00.0", false},
+            {"x", "", "", "", false},
+        };
+        (void)state;
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                assert_int_equal(
+                    owners_is_device(rows[i].id, rows[i].uuid, rows[i].device, rows[i].pci),
+                    rows[i].same);
 }
 
 static double idle_for(struct idle_window *w, int64_t t, double seen, double idle)
@@ -392,12 +428,19 @@ static void test_base64(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(test_accounting),    cmocka_unit_test(test_use_of_a_record),
-            cmocka_unit_test(test_base64),        cmocka_unit_test(test_pod_uids),
-            cmocka_unit_test(test_pod_folders),   cmocka_unit_test(test_variables),
-            cmocka_unit_test(test_mapping_names), cmocka_unit_test(test_kubelet_answers),
-            cmocka_unit_test(test_idleness),      cmocka_unit_test(test_slots),
-            cmocka_unit_test(test_counters_text), cmocka_unit_test(test_processes_of_a_job),
+            cmocka_unit_test(test_accounting),
+            cmocka_unit_test(test_use_of_a_record),
+            cmocka_unit_test(test_base64),
+            cmocka_unit_test(test_pod_uids),
+            cmocka_unit_test(test_pod_folders),
+            cmocka_unit_test(test_variables),
+            cmocka_unit_test(test_mapping_names),
+            cmocka_unit_test(test_kubelet_answers),
+            cmocka_unit_test(test_devices_of_claims),
+            cmocka_unit_test(test_idleness),
+            cmocka_unit_test(test_slots),
+            cmocka_unit_test(test_counters_text),
+            cmocka_unit_test(test_processes_of_a_job),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
