@@ -373,10 +373,11 @@ ASSAY_API void assay_log_close(assay_log *log); /* NULL is fine */
 
 /*
  * A step of the program ended now: one call in the loop. It takes well under a microsecond, and
- * less when nobody records; a program or recorder that is killed loses none. name: NULL for "step".
- * seconds: how long it took; below 0: since the step before. waited: how long of that it waited for
- * data; below 0 when that is not known. 1 when it was marked, 0 when nobody records, or a negative
- * code. Any thread may call it, and a child of fork(); a signal handler may not.
+ * less when nobody records; a program or recorder that is killed loses none. name: NULL for steps
+ * that need no name. seconds: how long it took; below 0: since the step before. waited: how long of
+ * that it waited for data; below 0 when that is not known. 1 when it was marked, 0 when nobody
+ * records, or a negative code. Any thread may call it, and a child of fork(); a signal handler may
+ * not.
  */
 ASSAY_API int assay_step(const char *name, double seconds, double waited);
 /* A phase from begin to end, and a number, at the same cost; they return the same. */

@@ -139,6 +139,29 @@ static bool is_joining(const struct stack_table *table, uint32_t stack)
                       */
 }
 
+/* A thread that spins until the GPU is done: the time in which kernels ran, not that of the host.
+ */
+static bool is_waiting_for_gpu(const struct stack_table *table, uint32_t stack)
+{
+        static const struct {
+                const char *file, *function;
+        } calls[] = {{"/torch/cuda/", "synchronize"},
+                     {"/torch/accelerator/", "synchronize"},
+                     {"/jax/", "block_until_ready"},
+                     {"/cupy/", "synchronize"},
+                     {"/numba/cuda/", "synchronize"}};
+        uint32_t inner = stack_find_place(table, stack).inner;
+        if (inner == STACK_EMPTY)
+                return false;
+        const struct stack_frame *f = stack_frame(table, stack_node(table, inner)->frame);
+        for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+                if (strstr(stack_text(table, f->file), calls[i].file) &&
+                    strstr(stack_text(table, f->function), calls[i].function))
+                        return true;
+        }
+        return false;
+}
+
 static bool is_users_own(const struct stack_table *table, uint32_t stack)
 {
         uint32_t own = stack_find_place(table, stack).own;
@@ -153,6 +176,9 @@ static bool counts_as(enum where_doing doing, const struct stack_log *log,
         switch (doing) {
         case WHERE_ACTIVE:
                 return c->state == STACK_RUNNING || c->holds_gil;
+        case WHERE_BUSY:
+                return (c->state == STACK_RUNNING || c->holds_gil) &&
+                       !is_waiting_for_gpu(log->table, c->stack);
         case WHERE_MAIN:
                 return log->threads[c->thread].is_main;
         case WHERE_FILES:
@@ -205,9 +231,8 @@ static int add_entry(struct where_finder *w, const struct where_entry *e)
 
 static bool asks_for(const struct where_rule *rule, enum where_doing doing)
 {
-        bool of_main = rule->doing == WHERE_MAIN || rule->otherwise == WHERE_MAIN;
-        return rule->doing == doing || rule->otherwise == doing ||
-               (of_main && (doing == WHERE_JOINING || doing == WHERE_THREADS));
+        bool stands_in = doing == WHERE_JOINING || doing == WHERE_THREADS;
+        return rule->doing == doing || (rule->doing == WHERE_MAIN && stands_in);
 }
 
 /* Both the samples that a rule asks for and those that stand in for them, once each. */
@@ -352,10 +377,6 @@ static int take_answer(const struct where_finder *w, const struct stretch_list *
         enum where_doing doing = rule->doing;
         *ret = rule;
         int r = take_tally(w, list, belongs, what, rule, doing, t);
-        if (r == 0 && t->looks < WHERE_LEAST_LOOKS && doing != rule->otherwise) {
-                doing = rule->otherwise;
-                r = take_tally(w, list, belongs, what, rule, doing, t);
-        }
         if (r < 0 || doing != WHERE_MAIN || t->looks < WHERE_LEAST_LOOKS)
                 return r;
         double most = JOINS_MOSTLY * (double)t->looks;

@@ -6,17 +6,17 @@
 #include <string.h>
 
 static const struct where_rule table[] = {
-#define WHERE(limiter, who, doing, otherwise, name, words)                                         \
-        {LIMITER_##limiter, WHERE_##who, WHERE_##doing, WHERE_##otherwise, name, words, false},
-#define INSTEAD(limiter, who, doing, otherwise, name, words)                                       \
-        {LIMITER_##limiter, WHERE_##who, WHERE_##doing, WHERE_##otherwise, name, words, true},
+#define WHERE(limiter, who, doing, name, words)                                                    \
+        {LIMITER_##limiter, WHERE_##who, WHERE_##doing, name, words, false},
+#define INSTEAD(limiter, who, doing, name, words)                                                  \
+        {LIMITER_##limiter, WHERE_##who, WHERE_##doing, name, words, true},
 #include "model/where.def"
 };
 
 const struct where_rule *where_rule_of_threads(void)
 {
         static const struct where_rule threads = {
-            LIMITER_UNKNOWN,           WHERE_HOLDERS, WHERE_THREADS, WHERE_THREADS, "threads",
+            LIMITER_UNKNOWN,           WHERE_HOLDERS, WHERE_THREADS, "threads",
             "of its threads' time at", false};
         return &threads;
 }

@@ -25,6 +25,7 @@ enum where_who {
 /* Which of their samples count. */
 enum where_doing {
         WHERE_ACTIVE,  /* threads that run, or hold the interpreter's lock */
+        WHERE_BUSY,    /* the same, where they do not just wait for the GPU */
         WHERE_MAIN,    /* main threads, whatever they do */
         WHERE_FILES,   /* threads in a system call on files, or blocked in the kernel */
         WHERE_NETWORK, /* threads in a system call on the network */
@@ -36,10 +37,10 @@ enum where_doing {
 struct where_rule {
         enum limiter limiter;
         enum where_who who;
-        enum where_doing doing, otherwise; /* otherwise: where the first gives too few samples */
-        const char *name;                  /* for programs */
-        const char *words;                 /* "of its CPU time in": between a share and a line */
-        bool instead;                      /* only where the rule before has too few samples */
+        enum where_doing doing;
+        const char *name;  /* for programs */
+        const char *words; /* "of its CPU time in": between a share and a line */
+        bool instead;      /* only where the rule before has too few samples */
 };
 
 struct code_line {

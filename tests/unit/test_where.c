@@ -372,7 +372,39 @@ static void storage_is_calls_on_files(void **state UNUSED)
         found = conclude(&r);
         assert_non_null(found);
         assert_int_equal(found->parts[0].places[0].own.line, 88);
+        assert_string_equal(found->parts[0].rule->words, "of the CPU time in");
         end(&r);
+}
+
+/* While it waits for the GPU, kernels run: that is no time of the host's. Of a limit of launches it
+ * is. */
+static void waiting_for_the_gpu_is_no_work(void **state UNUSED)
+{
+        static const struct {
+                const char *file, *function;
+                enum limiter limiter;
+                uint32_t line;
+        } cases[] = {
+            {"/v/site-packages/torch/cuda/__init__.py", "synchronize", LIMITER_HOST_STORAGE, 212},
+            {"/v/site-packages/torch/cuda/streams.py", "Event.synchronize", LIMITER_HOST_CODE, 212},
+            {"/v/site-packages/jax/_src/array.py", "block_until_ready", LIMITER_HOST_CODE, 212},
+            {"/v/site-packages/torch/cuda/__init__.py", "synchronize", LIMITER_LAUNCH, 88},
+            {"/v/site-packages/torch/storage.py", "cpu", LIMITER_HOST_STORAGE, 88},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct rig r;
+                begin(&r, cases[i].limiter);
+                uint32_t waits = call_line(&r, r.main_line, cases[i].file, cases[i].function, 1162,
+                                           STACK_LIBRARY);
+                add(&r, 2, 0, waits, STACK_RUNNING, 300);
+                add(&r, 2, 0, r.work_line, STACK_RUNNING, 40);
+                const struct where *found = conclude(&r);
+                assert_non_null(found);
+                if (found->parts[0].places[0].own.line != cases[i].line)
+                        fail_msg("%s: line %u", cases[i].function,
+                                 found->parts[0].places[0].own.line);
+                end(&r);
+        }
 }
 
 /* Of another GPU's process nothing is said here. */
@@ -453,6 +485,7 @@ int main(void)
             cmocka_unit_test(threads_answer_for_a_loop_of_a_framework),
             cmocka_unit_test(too_few_samples_say_nothing),
             cmocka_unit_test(storage_is_calls_on_files),
+            cmocka_unit_test(waiting_for_the_gpu_is_no_work),
             cmocka_unit_test(another_gpu),
             cmocka_unit_test(rules_of_limiters),
         };
