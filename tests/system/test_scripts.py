@@ -143,7 +143,7 @@ Object.defineProperty(HTMLCanvasElement.prototype, 'clientWidth', {get() { retur
 Object.defineProperty(HTMLCanvasElement.prototype, 'clientHeight', {get() { return 126; }, configurable: true});
 HTMLCanvasElement.prototype.getContext = function () {
   const canvas = this, note = (...call) => window.drawn.push(call.map((v) => (typeof v === 'number' ? Math.round(v * 100) / 100 : v)));
-  return new Proxy({}, {get: (_, name) => (...args) => note(name, ...args), set: (_, name, v) => { if (name === 'fillStyle' || name === 'strokeStyle') note(name, v); return true; }});
+  return new Proxy({}, {get: (_, name) => (...args) => (name === 'measureText' ? {width: 6 * args[0].length} : note(name, ...args)), set: (_, name, v) => { if (name === 'fillStyle' || name === 'strokeStyle') note(name, v); return true; }});
 };
 return 1
 """
@@ -345,6 +345,11 @@ def test_sparks_and_strips(page):
         ("[400, 300]", [["fillRect", 0, 0, 864, 126]]),
     ]])
     assert page.run("window.drawn = []; strip(document.createElement('canvas'), null, [400, 0]); return window.drawn.length") <= 1
+    # with words: each part has its own, where it fits, else its letter, else nothing; two runs of one limiter are one part
+    runs = "[['host.input', 10], ['host.input', 90], ['host.code', 20], ['compute.tensor', 3], ['host.input', 277]]"
+    words = page.run(f"""window.drawn = []; strip(document.createElement('canvas'), {runs}, [400, 0], (name) => [name, name.at(5)]);
+        return window.drawn.filter((c) => c[0] === 'fillText').map((c) => [c[1], c[2]])""")
+    assert words == [["host.input", 3], ["c", 219], ["host.input", 268.68]]
 
 
 def test_the_view_of_one_gpu(page):
@@ -352,14 +357,14 @@ def test_the_view_of_one_gpu(page):
     until(page, "return app.charts.length && app.charts[1].chart.series.length === 1")
     got = page.run("return app.charts.filter((c) => !c.card.hidden).map((c) => [c.p.title, c.chart.series.map((s) => s.name), c.legend.textContent, c.chart.limit, c.chart.canvas.getAttribute('aria-label')])")
     assert got == [
-        ["Activity", ["real_util", "sm_active"], "Real 50 %SM 100 %", None, "Activity of GPU 0 over 60 min: real_util now 50 %, sm_active now 100 %"],
+        ["Activity", ["real_util", "sm_active"], "Real 50SM 100 %", None, "Activity of GPU 0 over 60 min: real_util now 50, sm_active now 100 %"],
         ["Power", ["power"], "board 3599 W", 700, "Power of GPU 0 over 60 min: power now 3599 W"]]
     band = page.run("return [app.band.canvas.getAttribute('aria-label'), app.band.legend.textContent]")
-    assert band == ["What limited GPU 0: compute.tensor 67 %, host.input 33 %", "the tensor cores 67 %the input pipeline 33 %"]
+    assert band == ["What limited GPU 0: compute.tensor 67 %, host.input 33 %", "A the tensor cores 67 %B the input pipeline 33 %"]
     # The pointer asks all charts for the same moment.
     page.run(f"pointAll({END} - 9); return 1")
     at = page.run(f"return timeOfDay({END} - 9)")
-    assert page.run("return app.charts.slice(0, 2).map((c) => c.legend.textContent)") == [f"Real 50 %SM 10 %{at}", f"board 3590 W{at}"]
+    assert page.run("return app.charts.slice(0, 2).map((c) => c.legend.textContent)") == [f"Real 50SM 10 %{at}", f"board 3590 W{at}"]
     assert page.run("return [...document.querySelectorAll('.ceilings .meter')].map((e) => e.textContent)") == ["sm81 %", "pcie in5 %"]
     page.run("pointAll(null); return 1")
     assert page.run("return app.charts[1].legend.textContent") == "board 3599 W"

@@ -237,16 +237,39 @@ function spark(canvas, values, top, gap) {
   }
 }
 
-/* Runs of limiters as a band of colours, between two places counted in cells from the last one. */
-function strip(canvas, runs, [from, to]) {
-  const p = prepare(canvas), n = (runs || []).reduce((all, [, k]) => all + k, 0), first = n - from, last = n - to;
+/* A word in its part of a band, or its letter where there is no room for it. */
+function nameStretch(p, [left, right], words) {
+  const from = Math.max(left, 0), room = Math.min(right, p.w) - from - 6;
+  const text = words.find((word) => p.g.measureText(word).width <= room);
+  if (!text) return;
+  p.g.lineWidth = 3;
+  p.g.lineJoin = "round";
+  p.g.strokeStyle = p.color("--card");
+  p.g.fillStyle = p.color("--ink");
+  p.g.strokeText(text, from + 3, p.h - 5);
+  p.g.fillText(text, from + 3, p.h - 5);
+}
+
+/* Runs of limiters as a band of colours, between two places counted in cells from the last one. wordsOf: what a part may be called, the longest
+   first; without it there are colours alone. */
+function strip(canvas, runs, [from, to], wordsOf) {
+  const p = prepare(canvas), n = (runs || []).reduce((all, [, k]) => all + k, 0), first = n - from, last = n - to, named = [];
   if (!p || !n) return;
   let at = 0;
   for (const [name, k] of runs) {
-    const left = (at - first) / (last - first) * p.w, right = (at + k - first) / (last - first) * p.w;
+    const left = (at - first) / (last - first) * p.w, right = (at + k - first) / (last - first) * p.w, before = named[named.length - 1];
     at += k;
     if (name === null || right < 0 || left > p.w) continue;
     p.g.fillStyle = p.color(`--side-${sideOf(name)}`);
     p.g.fillRect(left, 0, Math.max(0.6, right - left), p.h);
+    if (before && before[0] === name && left - before[2] < 0.5) before[2] = right;
+    else named.push([name, left, right]);
+  }
+  if (!wordsOf) return;
+  p.g.font = "11px system-ui, sans-serif";
+  for (const [name, left, right] of named) {
+    p.g.fillStyle = p.color("--card");
+    p.g.fillRect(left, 0, 1, p.h);
+    nameStretch(p, [left, right], wordsOf(name));
   }
 }

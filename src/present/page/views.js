@@ -167,9 +167,12 @@ function pointAll(t) {
   }
 }
 
+/* How a chart writes a series' values: a score is no share. */
+const formatOf = (plan, name) => (name === "real_util" ? score : plan.format);
+
 function writeLegend(c, t) {
   const values = t === null ? c.chart.series.map((s) => s.values[s.values.length - 1]) : c.chart.at(t);
-  c.legend.replaceChildren(...c.chart.series.map((s, k) => h("span", { class: `k${k % 5}` }, `${NAMES[s.name] || s.name} ${there(values[k]) ? c.p.format(values[k]) : "--"}`)),
+  c.legend.replaceChildren(...c.chart.series.map((s, k) => h("span", { class: `k${k % 5}` }, `${NAMES[s.name] || s.name} ${there(values[k]) ? formatOf(c.p, s.name)(values[k]) : "--"}`)),
     t === null ? "" : h("span", { class: "soft" }, timeOfDay(t)));
 }
 
@@ -187,14 +190,16 @@ function drawCharts() {
     c.chart.set(past.end, past.step, names.map((n) => ({ name: n, values: scale(past.series[n].mean, n), low: scale(past.series[n].least, n), high: scale(past.series[n].most, n) })));
     c.chart.canvas.setAttribute("aria-label", `${c.p.title} of GPU ${app.gpu} over ${duration(app.span)}: ${names.map((n) => {
       const list = past.series[n].mean.filter(there);
-      return list.length ? `${n} now ${c.p.format(list[list.length - 1] * ((c.p.map && c.p.map[n]) || 1))}` : n;
+      return list.length ? `${n} now ${formatOf(c.p, n)(list[list.length - 1] * ((c.p.map && c.p.map[n]) || 1))}` : n;
     }).join(", ")}`);
     if (c.chart.pointer === null) writeLegend(c, null);
   }
   if (app.band) {
-    strip(app.band.canvas, past.limiters, app.charts[0].chart.range().map((t) => (past.end - t) / past.step));
-    app.band.legend.replaceChildren(...shares(past).slice(0, 4).map(([name, share]) => h("span", {}, h("i", { class: `side-${sideOf(name)}` }), `${past.limiter_texts[name] || name} ${percent(share)}`)));
-    app.band.canvas.setAttribute("aria-label", `What limited GPU ${app.gpu}: ${shares(past).map(([name, share]) => `${name} ${percent(share)}`).join(", ")}`);
+    /* Limiters of one side share its colour: their letters tell them apart. */
+    const all = shares(past), letter = (name) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[all.findIndex(([n]) => n === name)] || "", text = (name) => past.limiter_texts[name] || name;
+    strip(app.band.canvas, past.limiters, app.charts[0].chart.range().map((t) => (past.end - t) / past.step), (name) => [`${letter(name)} ${text(name)}`, letter(name)]);
+    app.band.legend.replaceChildren(...all.filter(([name]) => letter(name)).map(([name, share]) => h("span", {}, h("i", { class: `side-${sideOf(name)}` }), h("b", {}, letter(name)), ` ${text(name)} ${percent(share)}`)));
+    app.band.canvas.setAttribute("aria-label", `What limited GPU ${app.gpu}: ${all.map(([name, share]) => `${name} ${percent(share)}`).join(", ")}`);
   }
 }
 
@@ -275,7 +280,7 @@ function viewGpu(root, name) {
   app.charts = PANELS.map(panel);
   app.band = { canvas: h("canvas", { class: "strip tall", role: "img" }), legend: h("div", { class: "legend sides" }) };
   grid.append(...app.charts.map((c) => c.card));
-  const past = h("div", {}, spanButtons(show), h("section", { class: "card", "aria-label": "What limited it" }, h("div", { class: "row" }, h("h3", {}, "What limited it"), app.band.legend), app.band.canvas), grid, people);
+  const past = h("div", {}, spanButtons(show), h("section", { class: "card", "aria-label": "What limited it" }, h("h3", {}, "What limited it"), app.band.canvas, app.band.legend), grid, people);
   fill(root, h("p", { class: "crumb" }, h("a", { href: "#fleet" }, "GPUs"), ` / ${name}`), head, past);
   const describe = () => {
     const gpu = app.now && app.now.gpus.find((g) => g.name === name);
