@@ -9,6 +9,7 @@
 #include "formats/hwmon/write.h"
 #include "present/stream/csv.h"
 #include "present/stream/json.h"
+#include "present/stream/parquet_frame.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +26,7 @@ struct conversion {
         struct csv csv;
         struct session *session;
         const struct frame *own; /* what the input's session has at this tick */
+        struct parquet parquet;
         struct notebook_writer notebook;
         struct bundle files;
         uint64_t ticks;
@@ -97,6 +99,31 @@ static int frame_dmon(struct conversion *c, const struct frame *f, struct err *e
 {
         dmon_write_frame(f, &c->text);
         return flush(c, FLUSH_BYTES, err);
+}
+
+/* ---- Parquet ---- */
+
+static int begin_parquet(struct conversion *c, struct err *err)
+{
+        if (parquet_begin_frames(&c->parquet, &c->text) < 0)
+                return err_set(err, -ENOMEM, "out of memory");
+        return begin_text(c, err);
+}
+
+static int frame_parquet(struct conversion *c, const struct frame *f, struct err *err)
+{
+        if (parquet_put_frame(&c->parquet, f) < 0)
+                return err_set(err, -ENOMEM, "out of memory");
+        return flush(c, FLUSH_BYTES, err);
+}
+
+static int end_parquet(struct conversion *c, struct err *err)
+{
+        char producer[64];
+        snprintf(producer, sizeof(producer), "assay %s", program_version);
+        if (parquet_end(&c->parquet, producer) < 0)
+                return err_set(err, -ENOMEM, "out of memory");
+        return flush(c, 0, err);
 }
 
 /* ---- a hardware monitor's folder ---- */
@@ -327,6 +354,7 @@ static const struct output_format targets[] = {
     {"session", ".assay", begin_session, frame_session, host_session, end_session},
     {"csv", ".csv", begin_csv, frame_csv, NULL, end_text},
     {"jsonl", ".jsonl", begin_text, frame_jsonl, NULL, end_text},
+    {"parquet", ".parquet", begin_parquet, frame_parquet, NULL, end_parquet},
     {"dmon", ".txt", begin_dmon, frame_dmon, NULL, end_text},
     {"notebook", ".zip", begin_notebook, frame_notebook, host_notebook, end_notebook},
     {"hardware-monitor", NULL, NULL, frame_hwmon, host_hwmon, end_hwmon},
@@ -346,8 +374,9 @@ static const struct output_format *choose_target(const struct config *config, co
                         return &targets[i];
         }
         err_set(err, ERR_USAGE, "'%s' does not say what to write", out);
-        err_hint(err, "end it in .assay, .csv, .jsonl, .txt (dmon) or .zip (notebook), or say "
-                      "--to hardware-monitor or --to notebook for a folder");
+        err_hint(err,
+                 "end it in .assay, .csv, .jsonl, .parquet, .txt (dmon) or .zip (notebook), or say "
+                 "--to hardware-monitor or --to notebook for a folder");
         return NULL;
 }
 
@@ -383,7 +412,8 @@ static int convert(struct conversion *c, const struct output_format *target, str
         if (notice[0])
                 strbuf_putf(c->job->notices, "%s\n", notice);
         if (r == 0)
-                pipeline_want_limits(p, margins || strcmp(target->name, "csv") == 0);
+                pipeline_want_limits(p, margins || strcmp(target->name, "csv") == 0 ||
+                                            strcmp(target->name, "parquet") == 0);
         if (r == 0 && target->begin)
                 r = target->begin(c, err);
         while (r == 0 && (got = pipeline_next(p, &f, err)) > 0) {
@@ -412,6 +442,7 @@ static void finish(struct conversion *c)
         strbuf_finish(&c->text);
         bundle_finish(&c->files);
         notebook_writer_finish(&c->notebook);
+        parquet_finish(&c->parquet);
         free(c);
 }
 
