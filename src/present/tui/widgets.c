@@ -23,6 +23,8 @@ void widget_bar(struct canvas *c, int x, int y, int w, uint8_t fg, struct value 
         struct style full = widget_value_style(ratio, fg), track = {.fg = INK_FAINT};
         double v = value_there(ratio) ? MIN(MAX(ratio.v, 0.0), 1.0) : 0;
         int halves = (int)lround(v * 2 * w);
+        /* What is not known is no bar of 0. */
+        uint32_t rest = value_there(ratio) ? 0x2500 : 0xb7;
         /* A little is not nothing. */
         if (v > 0.004 && halves == 0)
                 halves = 1;
@@ -32,7 +34,7 @@ void widget_bar(struct canvas *c, int x, int y, int w, uint8_t fg, struct value 
                 else if (halves == 2 * i + 1)
                         canvas_char(c, x + i, y, full, 0x2578);
                 else
-                        canvas_char(c, x + i, y, track, 0x2500);
+                        canvas_char(c, x + i, y, track, rest);
         }
 }
 
