@@ -386,7 +386,7 @@ ASSAY_API int assay_mark_end(const char *name);
 ASSAY_API int assay_mark_metric(const char *name, double value);
 /*
  * Where these go to: a session that is being recorded. NULL: the one that `assay run` names in
- * ASSAY_SESSION, as from the start; "": nowhere.
+ * ASSAY_SESSION, as from the start; an empty one: nowhere.
  */
 ASSAY_API int assay_mark_to(const char *session, struct assay_error *error);
 /* Whether somebody records them. */

@@ -123,6 +123,7 @@ const struct command command_mcp = {
     .summary = "answer an agent: the Model Context Protocol over stdin and stdout",
     .words = WORDS_NONE,
     .examples = {{"assay mcp", "what a client of the protocol starts"},
-                 {"assay mcp < requests.jsonl", "one request a line, one answer a line"}},
+                 {"assay mcp < requests.jsonl", "one request a line, one answer a line"},
+                 {"ssh node7 assay mcp", "the same on another host"}},
     .run = mcp_run,
 };
