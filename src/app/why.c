@@ -1,6 +1,7 @@
 #include "app/why.h"
 
 #include "compute/why/why.h"
+#include "read/ras/ras.h"
 
 #include <errno.h>
 
@@ -18,12 +19,23 @@ static int conclude(struct why_reading *r, struct err *err)
         return 0;
 }
 
+/* NCCL listens where it was told to when the job began; a login's environment is often the same. */
+static int query_nccl(struct why_reading *r, struct err *err)
+{
+        const char *address = get_env("NCCL_RAS_ADDR");
+        int code = ras_query(address && address[0] ? address : RAS_ADDRESS, &r->ras, err);
+        r->ras_was_asked = code > 0;
+        return code == -ENOMEM ? err_set(err, code, "out of memory") : MIN(code, 0);
+}
+
 int why_read_now(const struct config *config, int32_t pid, struct why_reading *ret,
                  struct strbuf *notices, struct err *err)
 {
         enum look_whose whose;
         int r = setup_reads_nodes(config) ? look_nodes(config, &ret->look, err)
                                           : look_now(config, pid, &ret->look, &whose, notices, err);
+        if (r == 0 && !setup_reads_nodes(config))
+                r = query_nccl(ret, err);
         return r < 0 ? r : conclude(ret, err);
 }
 

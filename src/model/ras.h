@@ -42,5 +42,7 @@ struct ras_report {
 };
 
 void ras_report_finish(struct ras_report *r);
+/* A new entry, all of it unknown; NULL when there are too many or memory is short. */
+struct ras_rank *ras_report_add(struct ras_report *r);
 /* "fine", "missing", "dead", "behind", "error". */
 const char *ras_trouble_name(enum ras_trouble trouble);

@@ -18,7 +18,7 @@ def main():
         env = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(world), "HUB_PORT": str(port),
                "PYTHONPATH": os.path.join(HERE, "site-packages")}
         ranks.append(subprocess.Popen([sys.executable, os.path.join(HERE, "train.py"), kind, culprit, *sys.argv[4:]], env=env))
-    hub = subprocess.Popen([sys.executable, "-c", f"import socket, toydist\ntoydist.serve({world}, socket.socket(fileno={listener.fileno()}))"],
+    hub = subprocess.Popen([sys.executable, "-c", f"import socket, toydist\ntoydist.serve({world + (kind == 'together')}, socket.socket(fileno={listener.fileno()}))"],
                            pass_fds=[listener.fileno()], env={**os.environ, "PYTHONPATH": os.path.join(HERE, "site-packages")})
     print(*[r.pid for r in ranks], flush=True)
     try:

@@ -273,6 +273,9 @@ def arrive():
 def main():
     name, culprits = sys.argv[1], sys.argv[2].split(",")
     group = toydist.Group()
+    if name == "together":
+        arrive()
+        group.all_reduce()  # LINE together
     for number in range(10 ** 9):
         json.loads(json.dumps(list(range(200))))
         time.sleep(0.01)

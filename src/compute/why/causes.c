@@ -450,33 +450,51 @@ static void say_ras(const struct ras_rank *r, char *buf, size_t size)
                          r->text[0] ? ", " : "", r->text);
 }
 
+/* NCCL numbers the ranks of each of its communicators: the process says which rank of the job that
+ * is, where it is one that was seen. */
+static uint32_t find_by_nccl_name(const struct why *w, const struct ras_rank *r)
+{
+        for (uint32_t i = 0; r->pid > 0 && i < w->n_ranks; i++) {
+                if (w->look->processes[w->ranks[i].process].is.pid == r->pid)
+                        return i;
+        }
+        for (uint32_t i = 0; i < w->n_ranks; i++) {
+                struct value rank = w->look->processes[w->ranks[i].process].rank;
+                if (r->pid == 0 && value_there(rank) && value_there(r->rank) && rank.v == r->rank.v)
+                        return i;
+        }
+        return WHY_NONE;
+}
+
 /* Where the same rank has a cause by what was seen of it, NCCL's word stands beside it. */
 static int add_word_of_nccl(struct why *w, const struct ras_rank *r)
 {
         char words[WHY_DETAIL_MAX];
+        uint32_t at = find_by_nccl_name(w, r);
+        const struct why_rank *is = at == WHY_NONE ? NULL : &w->ranks[at];
+        struct value rank = is ? w->look->processes[is->process].rank : r->rank;
         say_ras(r, words, sizeof(words));
-        for (size_t i = 0; i < w->n_findings && value_there(r->rank); i++) {
+        for (size_t i = 0; i < w->n_findings; i++) {
                 struct why_finding *f = &w->findings[i];
                 size_t n = strlen(f->detail);
-                if (!value_there(f->rank) || f->rank.v != r->rank.v)
+                bool same = (is && f->process == is->process) ||
+                            (value_there(rank) && value_there(f->rank) && f->rank.v == rank.v);
+                if (!same)
                         continue;
-                f->sure = true;
+                f->sure |= why_cause_info(f->cause)->sure;
                 snprintf(f->detail + n, sizeof(f->detail) - n, "%s%s", n > 0 ? "; " : "", words);
                 return 0;
         }
         struct why_finding *f = add_finding(w, causes_by_nccl[r->trouble], true);
         if (!f)
                 return -ENOMEM;
-        f->rank = r->rank;
+        f->rank = rank;
         memcpy(f->detail, words, sizeof(f->detail));
-        for (uint32_t i = 0; i < w->n_ranks; i++) {
-                const struct why_rank *is = &w->ranks[i];
-                struct value rank = w->look->processes[is->process].rank;
-                if (value_there(rank) && value_there(r->rank) && rank.v == r->rank.v) {
-                        f->process = is->process;
-                        f->thread = is->thread;
-                        f->host = w->look->processes[is->process].host;
-                }
+        if (is) {
+                f->process = is->process;
+                f->thread = is->thread;
+                f->since_s = is->since_s;
+                f->host = w->look->processes[is->process].host;
         }
         return 0;
 }
