@@ -113,7 +113,7 @@ static void end_communicator(struct ras_report *ret, struct ras_place *p)
 }
 
 /* "#0-1 (0123456789abcdef) MISMATCH" and the sections that are not of one communicator. */
-static bool take_heading(const char *line, struct ras_report *ret, struct ras_place *p)
+static bool read_heading(const char *line, struct ras_report *ret, struct ras_place *p)
 {
         static const struct {
                 const char *word;
@@ -136,7 +136,7 @@ static bool take_heading(const char *line, struct ras_report *ret, struct ras_pl
         return false;
 }
 
-static int take_line(const char *line, struct ras_report *ret, struct ras_place *p)
+static int read_status_line(const char *line, struct ras_report *ret, struct ras_place *p)
 {
         static const char version[] = "NCCL version ";
         if (strncmp(line, version, strlen(version)) == 0) {
@@ -146,7 +146,7 @@ static int take_line(const char *line, struct ras_report *ret, struct ras_place 
                 text_clean(ret->version);
                 return 0;
         }
-        if (take_heading(line, ret, p))
+        if (read_heading(line, ret, p))
                 return 0;
         if (strstr(line, "operation counts"))
                 p->has_value = false;
@@ -165,7 +165,7 @@ int ras_parse_text(const char *text, size_t n, struct ras_report *ret, struct er
                 const char *stop = memchr(text, '\n', (size_t)(end - text));
                 size_t len = (size_t)((stop ? stop : end) - text);
                 snprintf(line, sizeof(line), "%.*s", (int)MIN(len, sizeof(line) - 1), text);
-                r = take_line(line, ret, &p);
+                r = read_status_line(line, ret, &p);
                 text = stop ? stop + 1 : end;
         }
         end_communicator(ret, &p);
