@@ -110,7 +110,7 @@ static int why_run(const struct config *config)
 const struct command command_why = {
     .name = "why",
     .args = "[PID|FILE|FOLDER]",
-    .summary = "why a job does not go on: which rank, in which line, and what to do",
+    .summary = "why a job does not go on: which rank, and in which line",
     .words = WORDS_OWN,
     .examples = {{"assay why", "the processes that hold a GPU here, now"},
                  {"assay why --slurm 4242", "a job, on all its nodes"},

@@ -279,6 +279,9 @@ void compute_limits(struct compute *c, struct frame *f)
                 };
                 row->limit = limit_window_add(&m->window, &now, f->mono_ns, &around);
                 tell_power_at_rest(m, &row->sample);
+                if (row->sample.who->kind == ENTITY_GPU && !row_is_stale(row))
+                        row->sample.m[METRIC_STALLED] =
+                            stall_add(&m->stall, &row->sample, host, f->mono_ns);
                 used += m->window.use.touched && !was_used;
         }
         compare_live(c, f);

@@ -6,6 +6,7 @@
 #include "compute/live.h"
 #include "compute/peaks.h"
 #include "compute/serving_limit.h"
+#include "compute/stall.h"
 #include "model/frame.h"
 
 struct weights {
@@ -44,6 +45,7 @@ struct memory_of {
         const struct peak *peak; /* NULL when its model is not known */
         struct limit_window window;
         struct live_rank live;
+        struct stall stall;
 };
 
 /* What the host does for each GPU, as it was seen last. */

@@ -4,6 +4,11 @@
 
 #include <string.h>
 
+bool row_is_stalled(const struct row *row)
+{
+        return value_or(row->sample.m[METRIC_STALLED], 0) > 0;
+}
+
 bool row_is_stale(const struct row *row)
 {
         bool old = false;

@@ -62,6 +62,8 @@ struct frame {
 /* Whether nothing of the row was measured at this tick, although it has values: its source is dead
  * or its GPU does not answer. */
 bool row_is_stale(const struct row *row);
+/* Whether its program has made no progress for so long that people are told. */
+bool row_is_stalled(const struct row *row);
 /* Whether anything runs on the GPU: idle, working, or nobody knows. What every count of idle GPUs
  * and of idle time asks. */
 enum row_use { ROW_USE_UNKNOWN, ROW_USE_IDLE, ROW_USE_WORKING };

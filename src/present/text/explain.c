@@ -203,10 +203,23 @@ static void put_late(const struct row *row, struct strbuf *out)
                 strbuf_putf(out, ": %s", cause_words(cause));
 }
 
+static void put_stalled(const struct row *row, struct strbuf *out)
+{
+        char text[FORMAT_MAX];
+        format_length(text, sizeof(text), row->sample.m[METRIC_STALLED].v);
+        strbuf_putf(
+            out, "stalled for %s: kernels run and move nothing; 'assay why' says who is waited for",
+            text);
+}
+
 void explain_health(const struct row *row, struct strbuf *out)
 {
         const char *gap = "";
-        if (row->late) {
+        if (row_is_stalled(row)) {
+                put_stalled(row, out);
+                gap = "; ";
+        }
+        if (row->late && !row_is_stalled(row)) {
                 put_late(row, out);
                 gap = "; ";
         }

@@ -195,6 +195,10 @@ void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct can
 static void health_words(const struct row *row, bool late, char *buf, size_t n)
 {
         bool caused = late && row->late != CAUSE_UNKNOWN + 1;
+        if (late && row_is_stalled(row)) {
+                snprintf(buf, n, "STALL");
+                return;
+        }
         snprintf(buf, n, "%s%s%s", late ? "LATE" : health_name(row->health.state),
                  caused ? " " : "",
                  caused ? cause_name((enum straggler_cause)(row->late - 1)) : "");
@@ -215,7 +219,8 @@ static void draw_title(const struct ui_data *d, struct canvas *c, struct area a,
                  known ? model : "", known ? " " : "", e->text[ENTITY_TEXT_MIG_PROFILE],
                  slice ? " " : "");
         snprintf(right, sizeof(right), " %s ", row_is_stale(row) ? "STALE" : explain_class(row));
-        bool late = row->late && row->health.state <= HEALTH_OK && !row_is_stale(row);
+        bool late = (row->late || row_is_stalled(row)) && row->health.state <= HEALTH_OK &&
+                    !row_is_stale(row);
         char health[24];
         health_words(row, late, health, sizeof(health));
         int health_w = text_width(health) + 2;

@@ -60,10 +60,14 @@ static void draw_health(const struct line_context *l)
                             : s == HEALTH_UNKNOWN ? "--"
                                                   : health_name(s);
         /* What is wrong with the GPU comes before how it compares with the others. */
-        bool late = l->row->late && s <= HEALTH_OK && !row_is_stale(l->row);
+        bool fine = s <= HEALTH_OK && !row_is_stale(l->row);
+        bool stalled = fine && row_is_stalled(l->row);
+        bool late = stalled || (fine && l->row->late);
         canvas_text(l->c, l->x, l->y, l->w,
                     (struct style){widget_health_ink(late ? HEALTH_WARN : s), 0, ATTR_BOLD},
-                    late ? "LATE" : words);
+                    stalled ? "STALL"
+                    : late  ? "LATE"
+                            : words);
 }
 
 static void draw_bar(const struct line_context *l)

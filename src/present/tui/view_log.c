@@ -14,7 +14,8 @@ static void draw_rule(struct canvas *c, struct area a, int y, const char *text)
 /* A class that is unknown for want of counters is a finding too. */
 static bool has_finding(const struct row *row)
 {
-        return row->health.findings != 0 || row->late || row->verdict.workload == WORKLOAD_UNKNOWN;
+        return row->health.findings != 0 || row->late || row_is_stalled(row) ||
+               row->verdict.workload == WORKLOAD_UNKNOWN;
 }
 
 static int draw_findings(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)

@@ -202,7 +202,7 @@ uint8_t widget_health_ink(enum health_state state)
 
 uint8_t widget_row_ink(const struct row *row)
 {
-        bool late = row->late && row->health.state < HEALTH_WARN;
+        bool late = (row->late || row_is_stalled(row)) && row->health.state < HEALTH_WARN;
         return widget_health_ink(late ? HEALTH_WARN : row->health.state);
 }
 
