@@ -285,13 +285,14 @@ static void write_dump(void *arg)
 
 /* --- the keeper ------------------------------------------------------------------------------ */
 
-static void commit(struct flight *f)
+static void commit(struct flight *f, bool all)
 {
         int64_t kept = 0;
         atomic_store(&f->full, false);
-        f->committed_ns = clock_mono_ns();
+        if (all)
+                f->committed_ns = clock_mono_ns();
         /* What cannot be kept now is tried again with the next block. */
-        if (session_commit_memory(f->session, f->keep_ns, &kept, NULL) < 0)
+        if (session_commit_memory(f->session, f->keep_ns, all, &kept, NULL) < 0)
                 return;
         crew_lock(&f->crew);
         f->kept_ns = kept;
@@ -321,7 +322,7 @@ static bool take_due(struct flight *f, bool at_once)
 
 static void start_dump(struct flight *f)
 {
-        commit(f);
+        commit(f, true);
         if (crew_start(&f->crew, write_dump, f) < 0)
                 write_dump(f);
 }
@@ -361,7 +362,7 @@ static void keep(void *arg)
                         start_dump(f);
                 else if (atomic_load(&f->full) ||
                          clock_mono_ns() - f->committed_ns >= COMMIT_EVERY_NS)
-                        commit(f);
+                        commit(f, clock_mono_ns() - f->committed_ns >= COMMIT_EVERY_NS);
         }
         if (take_due(f, true))
                 start_dump(f);
@@ -372,7 +373,7 @@ static void keep(void *arg)
 static void free_flight(struct crew *crew)
 {
         struct flight *f = (struct flight *)crew;
-        session_close(f->session, NULL);
+        session_discard(f->session);
         dump_run_close(f->run);
         closep(&f->wake);
         closep(&f->signals);

@@ -57,13 +57,12 @@ int block_add_row(struct coded_block *to, const cell *cells, struct coded_row ro
 
 /* ---- the queue of full ones ---- */
 
-/* What keeping it costs; buffers are cut to size by nobody, so this is a little low. */
-static size_t size_of(const struct coded_block *b)
+size_t block_size(const struct coded_block *b)
 {
-        return sizeof(*b) + b->n_rows * sizeof(b->rows[0]) + b->bytes.len;
+        return sizeof(*b) + b->cap_rows * sizeof(b->rows[0]) + b->bytes.cap;
 }
 
-static void free_block(struct coded_block *b)
+void block_free(struct coded_block *b)
 {
         free(b->rows);
         strbuf_finish(&b->bytes);
@@ -85,7 +84,7 @@ static struct coded_block *take_spare(struct block_queue *q)
 static void give_spare(struct block_queue *q, struct coded_block *b)
 {
         if (q->n_spare == SPARE_MAX) {
-                free_block(b);
+                block_free(b);
                 return;
         }
         b->next = q->spare;
@@ -93,13 +92,13 @@ static void give_spare(struct block_queue *q, struct coded_block *b)
         q->n_spare++;
 }
 
-static void enqueue(struct block_queue *q, struct coded_block *b)
+void block_enqueue(struct block_queue *q, struct coded_block *b)
 {
         if (!q->end)
                 q->end = &q->first;
         *q->end = b;
         q->end = &b->next;
-        q->bytes += size_of(b);
+        q->bytes += block_size(b);
 }
 
 void block_queue_drop(struct block_queue *q, size_t n)
@@ -107,7 +106,7 @@ void block_queue_drop(struct block_queue *q, size_t n)
         for (size_t i = 0; i < n; i++) {
                 struct coded_block *b = q->first;
                 q->first = b->next;
-                q->bytes -= size_of(b);
+                q->bytes -= block_size(b);
                 give_spare(q, b);
         }
         if (!q->first)
@@ -118,11 +117,11 @@ void block_queue_free(struct block_queue *q)
 {
         for (struct coded_block *b = q->first, *next; b; b = next) {
                 next = b->next;
-                free_block(b);
+                block_free(b);
         }
         for (struct coded_block *b = q->spare, *next; b; b = next) {
                 next = b->next;
-                free_block(b);
+                block_free(b);
         }
 }
 
@@ -138,7 +137,7 @@ static bool keep_full(struct session *s, const struct block_part *part,
                 give_spare(&s->full, b);
                 return false;
         }
-        enqueue(&s->full, b);
+        block_enqueue(&s->full, b);
         return true;
 }
 

@@ -24,6 +24,8 @@ struct session *session_alloc(const char *path, int64_t start_wall_ns)
                 return NULL;
         s->spool = s->file = -1;
         s->tracks_max = TRACKS_MAX;
+        for (size_t i = 0; i < SERIES_COUNT; i++)
+                s->scales[i] = series_scale(series_info(i));
         s->start_wall_ns = start_wall_ns;
         s->start_mono_ns = INT64_MIN;
         pthread_mutex_init(&s->writing, NULL);
@@ -43,6 +45,7 @@ void session_free(struct session *s)
         stacks_free(s);
         facts_free(s);
         block_queue_free(&s->full);
+        block_queue_free(&s->kept);
         for (size_t i = 0; i < ARRAY_LEN(s->now); i++) {
                 free(s->now[i].rows);
                 strbuf_finish(&s->now[i].bytes);

@@ -28,6 +28,7 @@ static struct track *track_for(struct session *s, const struct entity *e)
                 if (!t)
                         return NULL;
                 t->written = false;
+                t->staged = 0;
                 clear_track(t);
         }
         /* Sources learn a model or a driver version after the first tick. */
@@ -38,16 +39,38 @@ static struct track *track_for(struct session *s, const struct entity *e)
         return t;
 }
 
-static void frames_add_row(struct track *t, size_t place, const struct row *row)
+static void frames_add_row(struct track *t, size_t place, const struct row *row,
+                           const struct series_scale *scales)
 {
-        for (size_t i = 0; i < METRIC_COUNT; i++) {
-                struct series_scale s = series_scale(series_info(i));
-                t->cells[i][place] = cell_from(row->sample.m[i], s.step, s.scale);
+        cell *to = t->stage[place % STAGE_TICKS];
+        for (size_t i = 0; i < METRIC_COUNT; i++)
+                to[i] = cell_from(row->sample.m[i], scales[i].step, scales[i].scale);
+        to[SERIES_WORKLOAD] = (cell)row->verdict.workload;
+        to[SERIES_RULE] = row->verdict.rule;
+        to[SERIES_HEALTH] = (cell)row->health.state;
+        to[SERIES_FINDINGS] = row->health.findings;
+        t->staged |= (uint8_t)(1u << place % STAGE_TICKS);
+}
+
+static void sort_track(struct track *t, size_t from)
+{
+        for (size_t i = 0; t->staged && i < SERIES_COUNT; i++) {
+                for (size_t k = 0; k < STAGE_TICKS; k++) {
+                        if (t->staged & (1u << k))
+                                t->cells[i][from + k] = t->stage[k][i];
+                }
         }
-        t->cells[SERIES_WORKLOAD][place] = (cell)row->verdict.workload;
-        t->cells[SERIES_RULE][place] = row->verdict.rule;
-        t->cells[SERIES_HEALTH][place] = (cell)row->health.state;
-        t->cells[SERIES_FINDINGS][place] = row->health.findings;
+        t->staged = 0;
+}
+
+/* Sorts what waits by series; n ticks are in the block. */
+static void sort_stage(struct session *s, size_t n)
+{
+        size_t from = n > 0 ? (n - 1) / STAGE_TICKS * STAGE_TICKS : 0;
+        for (size_t i = 0; i < s->n_tracks; i++) {
+                if (s->tracks[i])
+                        sort_track(s->tracks[i], from);
+        }
 }
 
 static void clear(struct session *s)
@@ -70,7 +93,7 @@ int session_add(struct session *s, const struct frame *f, struct err *err)
                 }
                 struct track *t = track_for(s, f->rows[i].sample.who);
                 if (t)
-                        frames_add_row(t, s->open.n, &f->rows[i]);
+                        frames_add_row(t, s->open.n, &f->rows[i], s->scales);
                 else
                         failed = -ENOMEM;
         }
@@ -78,6 +101,8 @@ int session_add(struct session *s, const struct frame *f, struct err *err)
         struct tick_row row = session_tick_row(s, f->wall_ns, f->mono_ns, f->window_ns);
         row.stale = f->stale;
         s->open.ticks[s->open.n++] = row;
+        if (s->open.n % STAGE_TICKS == 0)
+                sort_stage(s, s->open.n);
         pthread_mutex_unlock(&s->lock);
         return failed < 0 ? err_set(err, failed, "out of memory") : waits;
 }
@@ -98,6 +123,7 @@ static int code_track(struct coded_block *to, struct track *t)
 static int code(struct session *s, struct coded_block *to)
 {
         int r = 0;
+        sort_stage(s, s->open.n);
         for (size_t i = 0; r == 0 && i < s->n_tracks; i++)
                 r = s->tracks[i] ? code_track(to, s->tracks[i]) : 0;
         return r;

@@ -1,7 +1,8 @@
 /*
- * A session without a file: what is added and committed is kept in a database in memory, within a
- * bound, and what is too old is dropped. From time to time somebody asks for its last minutes as
- * the bytes of a session file.
+ * A session without a file: full blocks stay in a list as they were coded, processes and stacks in
+ * a database in memory, both within a bound; what is too old is dropped. From time to time somebody
+ * asks for its last minutes as the bytes of a session file: only then are blocks written into a
+ * database, which is a copy.
  */
 #include "session/schema.h"
 #include "session/state.h"
@@ -13,8 +14,8 @@
 
 #define PAGE 4096
 #define COMMIT_TRIES 6
-/* An image is cut and compacted in a copy, which may need room that the copy had not. */
-#define IMAGE_SPARE ((sqlite3_int64)1 << 20)
+/* Of the bound, what processes and stacks may take. */
+#define TABLES_SHARE 4
 
 static int create_tables(struct session *s, size_t most_bytes, struct err *err)
 {
@@ -22,7 +23,7 @@ static int create_tables(struct session *s, size_t most_bytes, struct err *err)
         struct strbuf sql = {0};
         snprintf(pragmas, sizeof(pragmas),
                  "PRAGMA page_size=%d;PRAGMA max_page_count=%zu;PRAGMA temp_store=MEMORY;", PAGE,
-                 most_bytes / PAGE);
+                 most_bytes / TABLES_SHARE / PAGE);
         session_schema(&sql);
         int r = db_open_memory(&s->db, err);
         if (r == 0)
@@ -43,9 +44,16 @@ int session_create_memory(size_t most_bytes, struct session **ret, struct err *e
                 session_free(s);
                 return r;
         }
+        s->kept_most = most_bytes - most_bytes / TABLES_SHARE;
         session_set_number(s, "schema_version", SESSION_SCHEMA_VERSION);
         *ret = s;
         return 0;
+}
+
+void session_discard(struct session *s)
+{
+        if (s)
+                session_free(s);
 }
 
 void session_limit_gpus(struct session *s, size_t most)
@@ -53,89 +61,135 @@ void session_limit_gpus(struct session *s, size_t most)
         s->tracks_max = MIN(most, (size_t)TRACKS_MAX);
 }
 
-/* ---- what is too old ---- */
+/* ---- blocks ---- */
 
-/* The first ticks that stay, and the first second of stacks. */
+/* As many bytes as it needs: buffers that blocks are coded in are larger, and are used again. */
+static struct coded_block *pack_block(const struct coded_block *b)
+{
+        struct coded_block *to = malloc(sizeof(*to));
+        struct coded_row *rows = malloc(MAX(b->n_rows, (size_t)1) * sizeof(*rows));
+        char *bytes = malloc(MAX(b->bytes.len, (size_t)1));
+        if (!to || !rows || !bytes) {
+                free(to);
+                free(rows);
+                free(bytes);
+                return NULL;
+        }
+        *to = *b;
+        to->next = NULL;
+        to->rows = rows;
+        to->cap_rows = b->n_rows;
+        if (b->n_rows > 0)
+                memcpy(rows, b->rows, b->n_rows * sizeof(*rows));
+        to->bytes = (struct strbuf){.s = bytes, .len = b->bytes.len, .cap = b->bytes.len};
+        if (b->bytes.len > 0)
+                memcpy(bytes, b->bytes.s, b->bytes.len);
+        return to;
+}
+
+/* Full blocks of the queue, as many as there are now. Those behind them may be added meanwhile. */
+static size_t count_full(struct session *s, const struct coded_block **ret_first)
+{
+        size_t n = 0;
+        pthread_mutex_lock(&s->lock);
+        *ret_first = s->full.first;
+        for (const struct coded_block *b = s->full.first; b; b = b->next)
+                n++;
+        pthread_mutex_unlock(&s->lock);
+        return n;
+}
+
+/* With s->writing held. A block that memory is short for is lost. */
+static void take_full(struct session *s)
+{
+        const struct coded_block *b;
+        size_t n = count_full(s, &b);
+        for (size_t i = 0; i < n; i++) {
+                struct coded_block *packed = pack_block(b);
+                if (packed)
+                        block_enqueue(&s->kept, packed);
+                b = i + 1 < n ? b->next : NULL;
+        }
+        pthread_mutex_lock(&s->lock);
+        block_queue_drop(&s->full, n);
+        pthread_mutex_unlock(&s->lock);
+}
+
+static int64_t elapsed_us(const struct tick_row *t)
+{
+        return t->wall_us + t->skew_us;
+}
+
+/* Since the start, of the newest tick of both, with what is not in a full block yet; -1 for none.
+ */
+static int64_t find_newest(struct session *s)
+{
+        const struct open_block *open[] = {&s->open, &s->host.open};
+        int64_t newest = -1;
+        for (const struct coded_block *b = s->kept.first; b; b = b->next)
+                newest = MAX(newest, elapsed_us(&b->ticks[b->to - 1]));
+        pthread_mutex_lock(&s->lock);
+        for (size_t i = 0; i < ARRAY_LEN(open); i++) {
+                if (open[i]->n > 0)
+                        newest = MAX(newest, elapsed_us(&open[i]->ticks[open[i]->n - 1]));
+        }
+        pthread_mutex_unlock(&s->lock);
+        return newest;
+}
+
+/* The oldest go, until all fit and none ended before a moment. */
+static void drop_blocks(struct session *s, int64_t from_us)
+{
+        struct block_queue old = s->kept;
+        size_t bytes = old.bytes;
+        s->kept = (struct block_queue){0};
+        for (struct coded_block *b = old.first, *next; b; b = next) {
+                next = b->next;
+                b->next = NULL;
+                if (bytes <= s->kept_most && elapsed_us(&b->ticks[b->to - 1]) >= from_us) {
+                        block_enqueue(&s->kept, b);
+                        continue;
+                }
+                bytes -= block_size(b);
+                block_free(b);
+        }
+}
+
+/* ---- processes and stacks ---- */
+
+/* What the tables may forget: the first ticks, and the second of stacks, that stay. */
 struct cut {
         int64_t tick, host_tick, second;
-        int64_t first_us, newest_us; /* of both clocks' ticks, since the start */
-        int64_t base_us;             /* a whole second, at most the time of the first */
+        int64_t first_us;
 };
 
-static int query_number(struct db *db, const char *sql, int64_t *ret)
+static struct cut find_cut(struct session *s)
 {
-        struct statement q = {.db = db};
-        q.r = sqlite3_prepare_v2(db->h, sql, -1, &q.h, NULL);
-        int got = db_step(&q);
-        if (got > 0)
-                *ret = sqlite3_column_int64(q.h, 0);
-        sqlite3_finalize(q.h);
-        return got < 0 ? got : 0;
-}
-
-#define ELAPSED "wall + coalesce(skew, 0)"
-
-/* Microseconds since the start, of the newest tick of both; -1 where there is none. */
-static int find_newest(struct db *db, int64_t *ret)
-{
-        return query_number(
-            db,
-            "SELECT max(coalesce((SELECT " ELAPSED " FROM tick ORDER BY id DESC LIMIT 1), -1),"
-            " coalesce((SELECT " ELAPSED " FROM host_tick ORDER BY id DESC LIMIT 1), -1))",
-            ret);
-}
-
-static int find_first(struct db *db, const char *table, int64_t from_us, int64_t *ret)
-{
-        char sql[256];
-        snprintf(sql, sizeof(sql),
-                 "SELECT coalesce((SELECT min(id) FROM %s WHERE " ELAPSED " >= %lld),"
-                 " (SELECT max(id) + 1 FROM %s), 0)",
-                 table, (long long)from_us, table);
-        return query_number(db, sql, ret);
-}
-
-static int find_base(struct db *db, struct cut *c)
-{
-        char sql[320];
-        snprintf(sql, sizeof(sql),
-                 "SELECT coalesce(min(e), 0) FROM (SELECT " ELAPSED
-                 " AS e FROM tick WHERE id >= %lld"
-                 " UNION ALL SELECT " ELAPSED " FROM host_tick WHERE id >= %lld)",
-                 (long long)c->tick, (long long)c->host_tick);
-        int r = query_number(db, sql, &c->first_us);
-        const int64_t second_us = NS_PER_S / 1000;
-        c->second = MAX(c->first_us, 0) / second_us;
-        c->base_us = c->second * second_us;
-        return r;
-}
-
-static int find_cut(struct db *db, int64_t keep_ns, struct cut *ret)
-{
-        struct cut c = {0};
-        int r = find_newest(db, &c.newest_us);
-        int64_t from_us = c.newest_us - keep_ns / 1000;
-        if (r == 0)
-                r = find_first(db, "tick", from_us, &c.tick);
-        if (r == 0)
-                r = find_first(db, "host_tick", from_us, &c.host_tick);
-        if (r == 0)
-                r = find_base(db, &c);
-        if (r == 0)
-                *ret = c;
-        return r;
+        struct cut c = {.tick = -1, .host_tick = -1, .first_us = INT64_MAX};
+        for (const struct coded_block *b = s->kept.first; b; b = b->next) {
+                int64_t *to = b->host ? &c.host_tick : &c.tick;
+                if (*to < 0)
+                        *to = (int64_t)b->block * BLOCK_TICKS;
+                c.first_us = MIN(c.first_us, elapsed_us(&b->ticks[0]));
+        }
+        pthread_mutex_lock(&s->lock);
+        if (c.tick < 0)
+                c.tick = (int64_t)s->open.block * BLOCK_TICKS;
+        if (c.host_tick < 0)
+                c.host_tick = (int64_t)s->host.open.block * BLOCK_TICKS;
+        if (s->open.n > 0)
+                c.first_us = MIN(c.first_us, elapsed_us(&s->open.ticks[0]));
+        pthread_mutex_unlock(&s->lock);
+        c.first_us = c.first_us == INT64_MAX ? 0 : MAX(c.first_us, 0);
+        c.second = c.first_us / (NS_PER_S / 1000);
+        return c;
 }
 
 /* Of the notes on levels that are older, the last of each level still says how things are. */
 static int drop_before(struct db *db, const struct cut *c, struct err *err)
 {
-        char sql[1024];
-        long long tick = c->tick, host_tick = c->host_tick;
+        char sql[800];
         snprintf(sql, sizeof(sql),
-                 "DELETE FROM tick WHERE id < %lld;"
-                 "DELETE FROM block WHERE block < %lld;"
-                 "DELETE FROM host_tick WHERE id < %lld;"
-                 "DELETE FROM host_block WHERE block < %lld;"
                  "DELETE FROM level_note WHERE tick < (SELECT max(x.tick) FROM level_note x"
                  " WHERE x.level = level_note.level AND x.tick <= %lld);"
                  "DELETE FROM serving_note WHERE tick < (SELECT max(x.tick) FROM serving_note x"
@@ -143,174 +197,117 @@ static int drop_before(struct db *db, const struct cut *c, struct err *err)
                  "DELETE FROM process_sample WHERE tick < %lld;"
                  "DELETE FROM process WHERE id NOT IN (SELECT process FROM process_sample);"
                  "DELETE FROM stack_window WHERE id < %lld;",
-                 tick, tick >> BLOCK_SHIFT, host_tick, host_tick >> BLOCK_SHIFT, host_tick,
-                 host_tick, tick, (long long)c->second);
+                 (long long)c->host_tick, (long long)c->host_tick, (long long)c->tick,
+                 (long long)c->second);
         return db_exec(db, sql, err);
 }
 
-/* Gives how much is there afterwards. */
-static int forget(struct session *s, int64_t keep_ns, int64_t *ret_kept_ns, struct err *err)
+static int write_tables(struct session *s)
 {
-        struct cut cut;
-        int r = find_cut(&s->db, keep_ns, &cut);
-        if (r < 0)
-                return db_error(&s->db, r, err);
-        r = db_exec(&s->db, "BEGIN", err);
+        int (*const parts[])(struct session *) = {facts_write, frames_write_entities,
+                                                  host_write_notes, processes_write, stacks_write};
+        int r = 0;
+        pthread_mutex_lock(&s->lock);
+        for (size_t i = 0; r == 0 && i < ARRAY_LEN(parts); i++)
+                r = parts[i](s);
+        pthread_mutex_unlock(&s->lock);
+        return r;
+}
+
+/* With s->writing held. Who a process is may have been dropped with its last sample: it is written
+ * again. */
+static int commit_tables(struct session *s, const struct cut *cut, struct err *err)
+{
+        int r = db_exec(&s->db, "BEGIN", err);
+        if (r == 0 && (r = write_tables(s)) < 0)
+                r = db_error(&s->db, r, err);
         if (r == 0)
-                r = drop_before(&s->db, &cut, err);
+                r = drop_before(&s->db, cut, err);
         if (r == 0)
                 r = db_exec(&s->db, "COMMIT", err);
         if (r < 0)
                 db_rollback(&s->db);
-        else
-                *ret_kept_ns = (cut.newest_us - cut.first_us) * 1000;
-        return r;
-}
-
-int session_commit_memory(struct session *s, int64_t keep_ns, int64_t *ret_kept_ns, struct err *err)
-{
-        int64_t keep = keep_ns, kept = 0;
-        int r = session_commit(s, err);
-        for (int i = 0; r == -ENOSPC && i < COMMIT_TRIES; i++, keep /= 2) {
-                pthread_mutex_lock(&s->writing);
-                forget(s, keep / 2, &kept, err);
-                pthread_mutex_unlock(&s->writing);
-                r = session_commit(s, err);
-        }
-        if (r < 0)
-                return r;
-        pthread_mutex_lock(&s->writing);
-        r = forget(s, keep, &kept, err);
-        pthread_mutex_unlock(&s->writing);
-        /* Who a process is may have been dropped with its last sample: it is written again. */
         pthread_mutex_lock(&s->lock);
-        processes_rewrite(s);
+        if (r < 0) {
+                frames_forget_written(s);
+                host_forget_written(s);
+                processes_forget_written(s);
+                stacks_forget_written(s);
+                facts_forget_written(s);
+        } else {
+                host_note_written(s);
+                processes_note_written(s);
+                stacks_note_written(s);
+                processes_rewrite(s);
+        }
         pthread_mutex_unlock(&s->lock);
-        if (r == 0)
-                *ret_kept_ns = kept;
         return r;
 }
 
-/* ---- an image ---- */
-
-/* Ids stay, so that no block has to be coded again; only the start moves. */
-static int move_start(struct db *db, const struct cut *c, struct err *err)
+/* Makes room in tables that are full: half of what they have goes. */
+static int halve_tables(struct session *s, const struct cut *cut, struct cut *ret)
 {
-        char sql[1024];
-        long long base = c->base_us, second = c->second;
-        snprintf(sql, sizeof(sql),
-                 "UPDATE tick SET wall = wall - %lld;"
-                 "UPDATE host_tick SET wall = wall - %lld;"
-                 /* In two steps, as no two may be equal in between. */
-                 "UPDATE stack_window SET id = -1 - (id - %lld);"
-                 "UPDATE stack_window SET id = -1 - id;"
-                 "UPDATE manifest SET value = value + %lld * 1000"
-                 " WHERE key IN ('start_ns', 'start_mono_ns');",
-                 base, base, second, base);
-        return db_exec(db, sql, err);
+        pthread_mutex_lock(&s->lock);
+        int64_t newest = (int64_t)(s->open.block * BLOCK_TICKS + s->open.n);
+        int64_t last_us = s->open.n > 0 ? elapsed_us(&s->open.ticks[s->open.n - 1]) : cut->first_us;
+        pthread_mutex_unlock(&s->lock);
+        *ret = *cut;
+        ret->tick = cut->tick + (newest - cut->tick) / 2;
+        ret->second = (cut->first_us + (last_us - cut->first_us) / 2) / (NS_PER_S / 1000);
+        int r = db_exec(&s->db, "BEGIN", NULL);
+        if (r == 0)
+                r = drop_before(&s->db, ret, NULL);
+        return r == 0 ? db_exec(&s->db, "COMMIT", NULL) : (db_rollback(&s->db), r);
 }
 
-/* The recorder's own counts are of a longer time. */
-static const char count_ticks[] =
-    "CREATE TEMP TABLE counted AS WITH i AS (SELECT 1e6 * coalesce((SELECT value FROM manifest"
-    " WHERE key = 'interval_s'), 0) AS us),"
-    " g AS (SELECT stale, (" ELAPSED ") - lag(" ELAPSED ") OVER (ORDER BY id) AS gap FROM tick)"
-    " SELECT count(*) AS n, coalesce(sum(stale), 0) AS stale,"
-    " coalesce(sum(us > 0 AND gap > 1.5 * us), 0) AS late,"
-    " coalesce(sum(CASE WHEN us > 0 AND gap > 1.5 * us THEN CAST(round(gap / us) - 1 AS INTEGER)"
-    " END), 0) AS skipped FROM g, i;"
-    "INSERT OR REPLACE INTO manifest SELECT 'ticks_asked', n + skipped FROM counted;"
-    "INSERT OR REPLACE INTO manifest SELECT 'ticks_taken', n - stale FROM counted;"
-    "INSERT OR REPLACE INTO manifest SELECT 'ticks_late', late FROM counted;"
-    "INSERT OR REPLACE INTO manifest SELECT 'ticks_missed', skipped + stale FROM counted;"
-    "INSERT OR REPLACE INTO manifest VALUES('ticks_dropped', 0);"
-    "DROP TABLE counted;";
-
-static int put_marks(struct db *db, const struct mark *marks, size_t n, struct err *err)
+static bool tables_wait(struct session *s)
 {
-        int r = 0;
-        for (size_t i = 0; r == 0 && i < n; i++)
-                r = db_put_mark(db, &marks[i], NULL);
-        return r < 0 ? db_error(db, r, err) : 0;
+        pthread_mutex_lock(&s->lock);
+        bool wait = s->processes.n_samples >= PROCESS_SAMPLES_MAX / 8 ||
+                    s->stacks.n_rows >= STACK_ROWS_MAX / 8;
+        pthread_mutex_unlock(&s->lock);
+        return wait;
 }
 
-static int put_end(struct db *db, int64_t wall_ns, int64_t mono_ns, struct err *err)
+int session_commit_memory(struct session *s, int64_t keep_ns, bool all, int64_t *ret_kept_ns,
+                          struct err *err)
 {
-        char sql[200];
-        snprintf(sql, sizeof(sql),
-                 "INSERT OR REPLACE INTO manifest VALUES('stop_ns', %lld),('stop_mono_ns', %lld);",
-                 (long long)wall_ns, (long long)mono_ns);
-        return db_exec(db, sql, err);
-}
-
-static int cut_image(struct db *db, const struct session_slice *slice, struct err *err)
-{
-        struct cut cut;
-        int r = find_cut(db, slice->keep_ns, &cut);
-        if (r < 0)
-                return db_error(db, r, err);
-        r = db_exec(db, "PRAGMA temp_store=MEMORY;BEGIN", err);
-        if (r == 0)
-                r = drop_before(db, &cut, err);
-        if (r == 0)
-                r = move_start(db, &cut, err);
-        if (r == 0)
-                r = db_exec(db, count_ticks, err);
-        if (r == 0)
-                r = put_end(db, slice->wall_ns, slice->mono_ns, err);
-        if (r == 0)
-                r = put_marks(db, slice->marks, slice->n_marks, err);
-        if (r == 0)
-                r = db_exec(db, "COMMIT;VACUUM", err);
-        return r;
-}
-
-/* Adding and committing wait for a copy of memory, and for no more. */
-static int copy_memory(struct session *s, struct db *to, struct err *err)
-{
-        sqlite3_int64 len = 0;
         pthread_mutex_lock(&s->writing);
-        unsigned char *image = sqlite3_serialize(s->db.h, "main", &len, 0);
+        take_full(s);
+        int64_t newest_us = find_newest(s);
+        drop_blocks(s, newest_us - keep_ns / 1000);
+        struct cut cut = find_cut(s);
+        int r = all || tables_wait(s) ? commit_tables(s, &cut, err) : 0;
+        for (int i = 0; r == -ENOSPC && i < COMMIT_TRIES; i++) {
+                r = halve_tables(s, &cut, &cut);
+                if (r == 0)
+                        r = commit_tables(s, &cut, err);
+        }
         pthread_mutex_unlock(&s->writing);
-        if (!image)
-                return err_set(err, -ENOMEM, "out of memory");
-        return db_use_image(to, image, len, len + IMAGE_SPARE, err);
+        *ret_kept_ns = MIN(MAX(newest_us - cut.first_us, 0) * 1000, keep_ns);
+        return r;
 }
 
-int session_slice(struct session *s, const struct session_slice *slice, unsigned char **ret,
-                  size_t *ret_len, struct err *err)
-{
-        struct db db = {.path = "memory"};
-        sqlite3_int64 len = 0;
-        int r = db_open_memory(&db, err);
-        if (r == 0)
-                r = copy_memory(s, &db, err);
-        if (r == 0)
-                r = cut_image(&db, slice, err);
-        unsigned char *image = r == 0 ? sqlite3_serialize(db.h, "main", &len, 0) : NULL;
-        if (r == 0 && !image)
-                r = err_set(err, -ENOMEM, "out of memory");
-        db_close(&db);
-        if (r < 0)
-                return r;
-        *ret = image;
-        *ret_len = (size_t)len;
-        return 0;
-}
+/* ---- what it takes ---- */
 
-void session_free_slice(unsigned char *image)
+static size_t size_of_tables(struct session *s)
 {
-        sqlite3_free(image);
+        struct statement q = {.db = &s->db};
+        size_t pages = 0;
+        q.r = sqlite3_prepare_v2(s->db.h, "PRAGMA page_count", -1, &q.h, NULL);
+        if (db_step(&q) > 0)
+                pages = (size_t)sqlite3_column_int64(q.h, 0);
+        sqlite3_finalize(q.h);
+        return pages * PAGE;
 }
 
 size_t session_memory(struct session *s)
 {
-        int64_t pages = 0;
         pthread_mutex_lock(&s->writing);
-        if (query_number(&s->db, "PRAGMA page_count", &pages) < 0)
-                pages = 0;
+        size_t bytes = size_of_tables(s) + s->kept.bytes;
+        for (size_t i = 0; i < ARRAY_LEN(s->now); i++)
+                bytes += s->now[i].bytes.cap + s->now[i].cap_rows * sizeof(*s->now[i].rows);
         pthread_mutex_unlock(&s->writing);
-        size_t bytes = (size_t)pages * PAGE;
         pthread_mutex_lock(&s->lock);
         bytes += s->full.bytes + s->processes.cap_samples * sizeof(*s->processes.samples) +
                  s->processes.cap_tracks * sizeof(*s->processes.tracks) +

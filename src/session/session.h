@@ -120,21 +120,24 @@ int session_create_memory(size_t most_bytes, struct session **ret, struct err *e
 /* Keeps no more GPUs than that; to be called before the first frame. */
 void session_limit_gpus(struct session *s, size_t most);
 /*
- * Instead of session_commit: also drops what is older than keep_ns before the newest tick, and more
- * where the bound asks for it. How much is there afterwards is given. One thread at a time.
+ * Instead of session_commit: takes full blocks in, and with all, or where there are many, processes
+ * and stacks too. What is older than keep_ns before the newest tick goes, and more where the bound
+ * asks for it. How much is there afterwards is given. One thread at a time.
  */
-int session_commit_memory(struct session *s, int64_t keep_ns, int64_t *ret_kept_ns,
+int session_commit_memory(struct session *s, int64_t keep_ns, bool all, int64_t *ret_kept_ns,
                           struct err *err);
+/* The end of such a session. NULL is fine. */
+void session_discard(struct session *s);
 
-/* The last keep_ns of what was committed, as a session that ended at a moment. */
+/* The last keep_ns of what is there, as a session that ended at a moment. */
 struct session_slice {
         int64_t keep_ns;
         int64_t wall_ns, mono_ns;
         const struct mark *marks; /* that are added */
         size_t n_marks;
 };
-/* The bytes of such a session's file. Adding goes on meanwhile; a commit waits for a copy in
- * memory. To be freed with session_free_slice. */
+/* The bytes of such a session's file, with processes and stacks as of the last commit of all.
+ * Adding goes on meanwhile; a commit waits. To be freed with session_free_slice. */
 int session_slice(struct session *s, const struct session_slice *slice, unsigned char **ret,
                   size_t *ret_len, struct err *err);
 void session_free_slice(unsigned char *image);

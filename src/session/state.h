@@ -14,11 +14,17 @@
 
 #include <pthread.h>
 
+/* Ticks wait here before they are sorted by series: a tick touches a few lines of memory that way,
+ * and not one for each series. A part of a block. */
+#define STAGE_TICKS 8
+
 /* What is kept of an entity while its block is open. */
 struct track {
         struct entity who;
         bool written;                      /* the entity's own row is in the file */
+        uint8_t staged;                    /* bits: ticks of the stage that it is in */
         struct coded stored[SERIES_COUNT]; /* what the file has of the open block */
+        cell stage[STAGE_TICKS][SERIES_COUNT];
         cell cells[SERIES_COUNT][BLOCK_TICKS];
 };
 
@@ -215,6 +221,7 @@ struct session {
         int64_t start_wall_ns, start_mono_ns;
         bool start_written, mono_written;
 
+        struct series_scale scales[SERIES_COUNT];
         struct open_block open;
         struct track **tracks; /* by entity slot */
         size_t n_tracks;
@@ -230,12 +237,17 @@ struct session {
         size_t n_facts;
 
         struct block_queue full;
+        struct block_queue kept;   /* of a session in memory: what was taken out of full */
+        size_t kept_most;          /* bytes of that */
         struct coded_block now[2]; /* the open blocks, as the commit under way writes them */
 };
 
 /* Without database, spool and file. NULL when memory is short. */
 struct session *session_alloc(const char *path, int64_t start_wall_ns);
 void session_free(struct session *s);
+
+/* The open blocks, where they have news, into now. With s->writing and s->lock held. */
+int session_code_open(struct session *s);
 
 /* When a tick was, on the session's clock. The first one may set that clock. */
 struct tick_row session_tick_row(struct session *s, int64_t wall_ns, int64_t mono_ns,
@@ -260,6 +272,10 @@ int block_add_row(struct coded_block *to, const cell *cells, struct coded_row ro
 int block_write(struct db *db, const struct coded_block *b);
 /* The file has it now; nothing to note when the block has become another since. */
 void block_note_written(const struct coded_block *b, struct open_block *open);
+/* What keeping a block costs. */
+size_t block_size(const struct coded_block *b);
+void block_enqueue(struct block_queue *q, struct coded_block *b);
+void block_free(struct coded_block *b);
 /* Takes the n oldest out of the queue. */
 void block_queue_drop(struct block_queue *q, size_t n);
 void block_queue_free(struct block_queue *q);

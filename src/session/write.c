@@ -50,8 +50,7 @@ uint64_t session_dropped(struct session *s)
 
 /* ---- committing ---- */
 
-/* The open blocks, where they have news. */
-static int code_open(struct session *s)
+int session_code_open(struct session *s)
 {
         block_begin(&s->now[0], false, &s->open);
         block_begin(&s->now[1], true, &s->host.open);
@@ -70,7 +69,7 @@ static int write_locked(struct session *s, struct reach *ret)
 {
         struct reach reach = {0};
         pthread_mutex_lock(&s->lock);
-        int r = code_open(s);
+        int r = session_code_open(s);
         if (r == 0)
                 r = facts_write(s);
         if (r == 0)

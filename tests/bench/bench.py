@@ -228,6 +228,11 @@ def bench_stacks(_tmp):
     subprocess.run([sys.executable, HERE / "stacks_bench.py", BUILD], check=True)
 
 
+def bench_flight(_tmp):
+    sys.stdout.flush()
+    subprocess.run([sys.executable, HERE / "flight_bench.py", BUILD], check=True)
+
+
 def bench_nodes(_tmp):
     sys.stdout.flush()
     subprocess.run([sys.executable, HERE / "nodes_bench.py", ASSAY], check=True)
@@ -235,7 +240,7 @@ def bench_nodes(_tmp):
 
 BENCHES = {"replay": bench_replay, "beside": bench_beside, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
            "store": bench_store, "nvml": bench_nvml, "host": bench_host, "lib": bench_lib, "python": bench_python, "serve": bench_serve,
-           "diff": bench_diff, "ranks": bench_ranks, "fleet": bench_fleet, "nodes": bench_nodes, "stacks": bench_stacks}
+           "diff": bench_diff, "ranks": bench_ranks, "fleet": bench_fleet, "nodes": bench_nodes, "flight": bench_flight, "stacks": bench_stacks}
 
 
 def main():

@@ -67,7 +67,7 @@ def test_a_dump_is_a_session_that_every_command_reads(serve, assay, tmp_path):
     assert has_ticks(path, 20) and ask(path, "select count(*) from host_tick")[0][0] >= 2
     assert [stop - start > 1e9 for start, stop in ask(path, "select (select value from manifest where key = 'start_ns'), (select value from manifest where key = 'stop_ns')")] == [True]
     assert ask(path, "pragma integrity_check") == [("ok",)]
-    report = assay("report", path, "--format", "json")
+    report = assay("report", path)
     assert report.returncode == 0 and "a dump was asked for" in report.stdout
     once = assay("once", path, "--at", "1", "--json")
     assert once.returncode == 0 and "H200" in once.stdout
