@@ -242,9 +242,12 @@ static void asked_twice_is_one_dump(void **state UNUSED)
         struct flight *f = open_flight(dumps);
         feed(f, 0, 20);
         ask(f, "the reason");
-        ask(f, "the reason");
         wait_for_dump(f, 1, &s);
-        assert_int_equal(s.written[DUMP_CAUSE_REQUEST], 1);
+        ask(f, "the reason");
+        ask(f, "the reason");
+        ask(f, "another reason");
+        wait_for_dump(f, 2, &s);
+        assert_int_equal(s.written[DUMP_CAUSE_REQUEST], 2);
         /* Of events that come by themselves the second is held back, once the first is in a dump;
          * another GPU's is not. */
         flight_reason(&r, DUMP_CAUSE_XID, "0", "XID 79");
