@@ -69,6 +69,8 @@ struct holding {
         double held_s, observed_s;
         double idle_unobserved_s; /* without counters, and idle by what the driver tells */
         double real_s;            /* Real Utilization (0 to 1) × time */
+        double process_s;         /* utilization by its own processes × time, of a shared GPU */
+        double process_seen_s;    /* time in which that was known */
         double wasted_s[IDLE_REASON_COUNT];
 };
 

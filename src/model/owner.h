@@ -36,6 +36,7 @@ struct owner {
 #undef OWNER_TEXT
         uint32_t processes;      /* on the GPU now; 0 when it holds the GPU without using it */
         struct value gpu_memory; /* bytes, of its processes there */
+        struct value gpu_util;   /* of the GPU, by its processes: where several owners share it */
         /* Of a user's processes on the GPU that are of no job: CPU seconds while they were looked
          * at, which only grow, and resident bytes. */
         struct value process_cpu_s, process_memory;

@@ -22,7 +22,9 @@ static void put_holding(struct strbuf *out, unsigned slot, const struct holding 
         } parts[] = {{"held", h->held_s},
                      {"observed", h->observed_s},
                      {"idle_unobserved", h->idle_unobserved_s},
-                     {"real", h->real_s}};
+                     {"real", h->real_s},
+                     {"process", h->process_s},
+                     {"process_seen", h->process_seen_s}};
         for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
                 snprintf(name, sizeof(name), "slot %u %s", slot, parts[i].name);
                 put_number(out, name, parts[i].v);
@@ -88,6 +90,8 @@ static double *place_in_slot(struct integrals *in, const char *name)
                : strcmp(what, "observed") == 0        ? &h->observed_s
                : strcmp(what, "real") == 0            ? &h->real_s
                : strcmp(what, "idle_unobserved") == 0 ? &h->idle_unobserved_s
+               : strcmp(what, "process") == 0         ? &h->process_s
+               : strcmp(what, "process_seen") == 0    ? &h->process_seen_s
                                                       : NULL;
 }
 

@@ -296,6 +296,28 @@ static void add_use(struct stay *s, struct held *h, const struct owner *o, const
                 use->cpus = o->cpus;
 }
 
+/* Whether somebody else has the GPU too: then the GPU's own figures are not this owner's alone. */
+static bool is_shared(const struct keeper *k, const struct owner *o)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < k->n_found && n < 2; i++)
+                n += k->found[i].index == o->index && k->found[i].gi == o->gi;
+        return n > 1;
+}
+
+/* What the owner's own processes use of a shared GPU, as the driver says of each process. */
+static void add_process_use(struct keeper *k, const struct owner *o, struct holding *part)
+{
+        if (!is_shared(k, o))
+                return;
+        live_want_process_use(k->config.live);
+        bool unused = k->books.knows_processes && k->books.here && o->processes == 0;
+        if (!unused && !value_there(o->gpu_util))
+                return;
+        part->process_seen_s = part->held_s;
+        part->process_s = unused ? 0 : part->held_s * MIN(o->gpu_util.v, 1.0);
+}
+
 /* What the owner did with the GPU since it was last looked at. */
 static void add_holding(struct keeper *k, const struct owner *o, struct stay *s, struct held *h,
                         const struct live_gpu *g, int64_t now)
@@ -309,6 +331,7 @@ static void add_holding(struct keeper *k, const struct owner *o, struct stay *s,
                                .observed_s = more.v[INTEGRAL_OBSERVED],
                                .idle_unobserved_s = more.v[INTEGRAL_IDLE_UNOBSERVED],
                                .real_s = more.v[INTEGRAL_REAL]};
+        add_process_use(k, o, &part);
         s->record.wasted_s += idle_window_add(&h->window, now / NS_PER_S, more.v[INTEGRAL_SEEN],
                                               more.idle_s, part.wasted_s);
         s->record.gpu_s += recorded ? part.held_s : 0;

@@ -84,6 +84,8 @@ void live_add_holding(struct live *l, const struct owner *o, const struct holdin
                 h->observed_s += more->observed_s;
                 h->idle_unobserved_s += more->idle_unobserved_s;
                 h->real_s += more->real_s;
+                h->process_s += more->process_s;
+                h->process_seen_s += more->process_seen_s;
                 for (enum idle_reason k = 0; k < IDLE_REASON_COUNT; k++)
                         h->wasted_s[k] += more->wasted_s[k];
                 break;

@@ -21,7 +21,9 @@ void owners_close(struct owners *o);
 /* All owners of this moment, at most max. */
 size_t owners_find(struct owners *o, const struct live_books *books, struct owner *ret, size_t max);
 
-/* The parts, for tests and fuzzers. */
+/* The parts, for tests and fuzzers: owner_names.c. */
+
+#define OWNERS_UID_MAX 37
 
 /* The pod's UID in a control group's path, with dashes; false when it is of no pod. */
 bool owners_pod_uid(const char *cgroup, char *ret, size_t size);

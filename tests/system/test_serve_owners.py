@@ -7,6 +7,7 @@ import signal
 import pathlib
 import re
 import sqlite3
+import subprocess
 import threading
 import time
 from concurrent import futures
@@ -204,6 +205,40 @@ def test_hostile_jobs(program, tmp_path, assay):
     assert shown.returncode == 0 and "\x1b" not in shown.stdout and "DROP TABL" in shown.stdout
     none = assay("jobs", "--state", state, "--user", "nobody-here")
     assert none.returncode == 0 and none.stdout.count("\n") == 1 and "has no such records" in none.stderr
+
+
+def test_owners_of_a_shared_gpu_have_their_own_use(program, tmp_path):
+    """Two jobs on one GPU: each has the use and the memory of its own processes, and a third that runs nothing has none; alone on a GPU there is no such series."""
+    library = pathlib.Path(os.environ.get("ASSAY", "build/assay")).resolve().parent / "tests" / "libnvidia-ml-fake.so"
+    jobs = [subprocess.Popen(["sleep", "100"], env={"SLURM_JOB_ID": job, "PATH": "/usr/bin:/bin"}) for job in ("71", "72", "74")]
+    try:
+        text = (FIXTURES / "nvml" / "h200-bf16.scn").read_text().replace("437:916455424", f"{jobs[0].pid}:1000000000 {jobs[1].pid}:3000000000")
+        text = text.replace("437:95:21:0:0", f"{jobs[0].pid}:60:9:0:0 {jobs[1].pid}:20:9:0:0")
+        text += (f"\n[gpu copy 0]\nnvmlDeviceGetUUID = 0 GPU-00000001-0000-0000-0000-000000000000\nnvmlDeviceGetComputeRunningProcesses_v3 = 0 {jobs[2].pid}:5000000\n"
+                 f"nvmlDeviceGetProcessUtilization = 0 {jobs[2].pid}:50:9:0:0\n")
+        (tmp_path / "scn").write_text(text)
+        (tmp_path / "map").mkdir()
+        (tmp_path / "map" / "0").write_text("73\n")
+        with Server(program, tmp_path, "--backend", "nvml", "--hpc-job-mapping-dir", tmp_path / "map", "--state", tmp_path / "state",
+                    env={"FAKE_NVML": str(tmp_path / "scn"), "ASSAY_NVML_LIB": str(library)}) as s:
+            s.wait(lambda: len(owners(s)) == 4 and total(s.metrics(), "assay_gpu_held_process_seen_seconds_total") > 6, 40)
+            text = s.metrics()
+            slots = {re.search(r'job="(\d+)"', line).group(1): re.search(r'gpu="(\d)",slot="(\d)"', line).groups() for line in owners(s)}
+            for job, share, memory in (("71", 0.6, 1e9), ("72", 0.2, 3e9), ("73", 0, 0)):
+                gpu, slot = slots[job]
+                assert gpu == "0"
+                used, seen = (total(text, f"assay_gpu_held_process{name}_seconds_total", gpu=gpu, slot=slot) for name in ("", "_seen"))
+                assert seen > 1 and used / seen == pytest.approx(share, abs=0.02), (job, used, seen)
+                assert total(text, "assay_gpu_held_memory_bytes", gpu=gpu, slot=slot) == memory
+            assert total(text, "assay_gpu_held_process_seen_seconds_total", gpu="1") == 0
+            s.stop()
+        with Server(program, tmp_path, "--backend", "nvml", "--state", tmp_path / "state", env={"FAKE_NVML": str(tmp_path / "scn"), "ASSAY_NVML_LIB": str(library)}) as s:
+            s.ready()
+            assert total(s.metrics(), "assay_gpu_held_process_seconds_total") >= 0.8  # kept over a restart
+    finally:
+        for job in jobs:
+            job.kill()
+            job.wait()
 
 
 # --- recordings --------------------------------------------------------------------------------------

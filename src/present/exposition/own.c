@@ -283,7 +283,13 @@ struct holding_family {
         const char *name, *help;
         size_t at; /* of the number, or of those by reason, in struct holding */
         bool by_reason;
-        enum { HOLDING_NOTHING, HOLDING_HELD, HOLDING_OBSERVED, HOLDING_ITSELF } needs;
+        enum {
+                HOLDING_NOTHING,
+                HOLDING_HELD,
+                HOLDING_OBSERVED,
+                HOLDING_ITSELF,
+                HOLDING_PROCESS
+        } needs;
 };
 
 static void put_holding_series(struct text *t, const struct holding_family *f,
@@ -326,6 +332,8 @@ static bool has_holding(const struct holding_family *f, const struct holding *h)
                 return h->observed_s > 0;
         if (f->needs == HOLDING_ITSELF)
                 return h->idle_unobserved_s > 0;
+        if (f->needs == HOLDING_PROCESS)
+                return h->process_seen_s > 0;
         return f->needs == HOLDING_NOTHING || h->held_s > 0;
 }
 
@@ -345,6 +353,12 @@ static void put_holdings(struct text *t)
             {"assay_gpu_held_real_utilization_seconds",
              "Real Utilization (0 to 1) × time while it was held.",
              offsetof(struct holding, real_s), false, HOLDING_OBSERVED},
+            {"assay_gpu_held_process_seconds",
+             "On a GPU that several owners hold: utilization by this owner's processes × time.",
+             offsetof(struct holding, process_s), false, HOLDING_PROCESS},
+            {"assay_gpu_held_process_seen_seconds",
+             "On a GPU that several owners hold: time in which the use by processes was known.",
+             offsetof(struct holding, process_seen_s), false, HOLDING_PROCESS},
             {"assay_gpu_wasted_seconds",
              "Time held and idle, judged on ten minutes at a time, by reason.",
              offsetof(struct holding, wasted_s), true, HOLDING_HELD},
@@ -380,6 +394,27 @@ static void put_owners(struct text *t)
 #undef OWNER_TEXT
                 own_put_sample(t, "assay_gpu_owner_info", "", &labels, NULL, NULL, o->gone ? 0 : 1,
                                0);
+                strbuf_finish(&labels);
+        }
+}
+
+/* How much of the GPU's memory each owner's processes have. */
+static void put_held_memory(struct text *t)
+{
+        bool begun = false;
+        for (size_t i = 0; i < t->in->n_owners; i++) {
+                const struct owner *o = &t->in->owners[i];
+                struct strbuf labels = {0};
+                if (o->slot < 1 || !value_there(o->gpu_memory))
+                        continue;
+                make_gpu_of(o, &labels);
+                text_put_label_number(&labels, "slot", o->slot);
+                if (!begun)
+                        own_put_head(t, "assay_gpu_held_memory_bytes", FAMILY_GAUGE,
+                                     "Device memory of the processes of the slot's owner.");
+                begun = true;
+                own_put_sample(t, "assay_gpu_held_memory_bytes", "", &labels, NULL, NULL,
+                               o->gpu_memory.v, 0);
                 strbuf_finish(&labels);
         }
 }
@@ -422,6 +457,7 @@ static struct value process_cpu(const struct owner *o)
 
 static void put_process_use(struct text *t)
 {
+        put_held_memory(t);
         put_process_figure(t, "assay_process_gpu_memory_bytes", FAMILY_GAUGE,
                            "Device memory of a user's processes outside of jobs.",
                            process_gpu_memory);
