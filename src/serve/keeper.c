@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "life/thread.h"
+#include "present/format.h"
 #include "serve/slots.h"
 
 #include <errno.h>
@@ -191,6 +192,12 @@ static void end_stay(struct keeper *k, struct stay *s, int64_t now)
         s->used = false;
 }
 
+/* What is played happened in its own time. */
+static int64_t books_wall_ns(const struct live_books *b)
+{
+        return b->recorded && format_is_date(b->frame.wall_ns) ? b->frame.wall_ns : clock_wall_ns();
+}
+
 static struct stay *stay_of(struct keeper *k, const struct owner *o, int64_t now)
 {
         struct stay *free_one = NULL;
@@ -210,7 +217,7 @@ static struct stay *stay_of(struct keeper *k, const struct owner *o, int64_t now
             .used = true, .written_ns = now - WRITE_EVERY_NS + FIRST_WRITE_NS, .counted_ns = now};
         free_one->record.who = *o;
         free_one->began_ns = now;
-        free_one->record.start_ns = free_one->record.end_ns = clock_wall_ns();
+        free_one->record.start_ns = free_one->record.end_ns = books_wall_ns(&k->books);
         return free_one;
 }
 
@@ -363,10 +370,11 @@ static void note(struct keeper *k, const struct owner *o, int64_t now)
 }
 
 /* A clock that was set is right from then on, and the stay is as long as it was. */
-static void set_end(struct stay *s, int64_t wall_ns, int64_t now)
+static void set_end(struct stay *s, const struct live_books *b, int64_t now)
 {
+        int64_t wall_ns = books_wall_ns(b);
         int64_t lasted = now - s->began_ns, off = wall_ns - s->record.start_ns - lasted;
-        if (off > NS_PER_S || off < -NS_PER_S)
+        if (!b->recorded && (off > NS_PER_S || off < -NS_PER_S))
                 s->record.start_ns = wall_ns - lasted;
         s->record.end_ns = MAX(wall_ns, s->record.start_ns);
 }
@@ -382,7 +390,7 @@ static void close_round(struct keeper *k, struct stay *s, int64_t now)
         if (s->seen_ns == now) {
                 if (!k->books.recorded)
                         s->record.gpu_s += (double)held * clock_to_seconds(now - s->counted_ns);
-                set_end(s, clock_wall_ns(), now);
+                set_end(s, &k->books, now);
                 s->counted_ns = now;
         }
         if (!s->told && held > 0) {
@@ -403,7 +411,7 @@ static void keep_books(struct keeper *k)
         int64_t now = clock_mono_ns();
         /* Folders and kubelets have news of their own. */
         if (news || k->books.n > 0) {
-                journal_watch(k->config.journal, &k->books, clock_wall_ns());
+                journal_watch(k->config.journal, &k->books, books_wall_ns(&k->books));
                 k->n_found =
                     k->books.ended ? 0 : owners_find(k->owners, &k->books, k->found, OWNERS_MAX);
                 size_t told = slots_assign(k->slots, k->found, k->n_found, now);
@@ -417,7 +425,7 @@ static void keep_books(struct keeper *k)
                         close_round(k, k->stays[i], now);
         }
         if (k->records && (k->trimmed_ns == 0 || now - k->trimmed_ns > TRIM_EVERY_NS)) {
-                records_trim(k->records, clock_wall_ns());
+                records_trim(k->records, books_wall_ns(&k->books));
                 k->trimmed_ns = now;
         }
 }

@@ -85,8 +85,9 @@ def test_records_of_a_job(program, tmp_path, assay):
     card = assay("job", "4711", "--state", state)
     assert card.returncode == 0 and "slurm 4711" in card.stdout and "Time by class" in card.stdout
     assert assay("job", str(job["id"]), "--brief", "--state", state).stdout.startswith("assay: 1 GPU, ")
-    table = assay("jobs", "--state", state, "--since", "1d")
-    assert "slurm 4711" in table.stdout
+    played = subprocess.run([program, "once", "--json", "--source", TOUR, "--at", "1"], capture_output=True, text=True, check=True).stdout
+    assert abs(job["start"] - json.loads(played)["time"]) < 120, "what is played happened in its own time"
+    assert "slurm 4711" in assay("jobs", "--state", state, "--since", "36500d").stdout
     rows = assay("jobs", "--state", state, "--format", "csv").stdout.splitlines()
     assert len(rows) == 2 and rows[0].count(",") == rows[1].count(",")
     with sqlite3.connect(state / "jobs.db") as db:

@@ -157,6 +157,9 @@ def test_a_served_recording_brings_its_host_and_processes(program, assay, tmp_pa
         assert not [v for v in gpu["metrics"].values() if v is not None]
         assert "host" not in now and now["owners"] == []
         assert s.ask("/-/ready")[0] == 503
+        # what happened in it happened then, not now
+        log = s.json("/api/v1/findings")["log"]
+        assert [e for e in log if e["kind"] == "owner"] and {time.strftime("%F %H", time.gmtime(e["time"])) for e in log} <= {"2026-11-16 11"}, log
         # and no time passes in it any more: 15 s, however fast it was played
         before = held(s.wait(lambda: (t := s.metrics()) and held(t) and t))
         time.sleep(1.5)
