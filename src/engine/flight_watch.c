@@ -51,6 +51,13 @@ static enum health_reason find_new_crit(const struct flight_seen *seen, const st
         return HEALTH_REASON_COUNT;
 }
 
+#define STALLED_S 30.0 /* shorter ones mostly go on */
+
+static bool is_stalled_long(const struct row *row)
+{
+        return value_or(row->sample.m[METRIC_STALLED], 0) >= STALLED_S;
+}
+
 static size_t watch_row(struct flight_seen *seen, const struct frame *f, const struct row *row,
                         struct dump_reason *ret, size_t max)
 {
@@ -71,6 +78,13 @@ static size_t watch_row(struct flight_seen *seen, const struct frame *f, const s
                          health_reason_words(&row->health, crit, words, sizeof(words)));
                 n++;
         }
+        if (n < max && !seen->stalled && is_stalled_long(row)) {
+                begin_reason(&ret[n], DUMP_CAUSE_STALLED, f, row);
+                snprintf(ret[n].text, sizeof(ret[n].text),
+                         "its program has made no progress for %.0f s",
+                         row->sample.m[METRIC_STALLED].v);
+                n++;
+        }
         return n;
 }
 
@@ -87,6 +101,7 @@ size_t flight_watch(struct flight_seen *seen, const struct frame *f, struct dump
                         n += watch_row(s, f, row, ret + n, max - n);
                 s->known = true;
                 s->findings = row->health.findings;
+                s->stalled = is_stalled_long(row);
                 if (value_there(row->sample.m[METRIC_XID_COUNT]))
                         s->xid_count = row->sample.m[METRIC_XID_COUNT];
                 if (value_there(row->sample.m[METRIC_XID_LAST]))

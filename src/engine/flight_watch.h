@@ -11,6 +11,7 @@
 struct flight_seen {
         bool known;
         uint32_t findings;
+        bool stalled;
         struct value xid_count, xid_last;
 };
 

@@ -222,6 +222,12 @@ def bench_ranks(_tmp):
     subprocess.run([sys.executable, HERE / "ranks_bench.py", BUILD, ASSAY], check=True)
 
 
+def bench_hangs(_tmp):
+    print("jobs that hang, and jobs that only pause: what assay why says of them")
+    sys.stdout.flush()
+    subprocess.run([sys.executable, HERE / "hangs_bench.py", ASSAY], check=True)
+
+
 def bench_stacks(_tmp):
     """What sampling costs, and how right it is: an hour for every Python and program. SECONDS=6 makes it short."""
     sys.stdout.flush()
@@ -240,7 +246,7 @@ def bench_nodes(_tmp):
 
 BENCHES = {"replay": bench_replay, "beside": bench_beside, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
            "store": bench_store, "nvml": bench_nvml, "host": bench_host, "lib": bench_lib, "python": bench_python, "serve": bench_serve,
-           "diff": bench_diff, "ranks": bench_ranks, "fleet": bench_fleet, "nodes": bench_nodes, "flight": bench_flight, "stacks": bench_stacks}
+           "diff": bench_diff, "ranks": bench_ranks, "hangs": bench_hangs, "fleet": bench_fleet, "nodes": bench_nodes, "flight": bench_flight, "stacks": bench_stacks}
 
 
 def main():

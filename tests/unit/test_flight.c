@@ -470,6 +470,25 @@ static void runs_are_found(void **state UNUSED)
         free(list);
 }
 
+static void a_stall_is_an_event_after_a_while(void **state UNUSED)
+{
+        struct flight_seen seen[FLIGHT_GPUS_MAX] = {0};
+        struct entity who = {.label = "0"};
+        struct row row = {.sample.who = &who};
+        struct frame f = {.n = 1, .rows = &row};
+        struct dump_reason r[4];
+        static const struct {
+                double seconds;
+                size_t events;
+        } steps[] = {{0, 0}, {20, 0}, {31, 1}, {32, 0}, {0, 0}, {45, 1}};
+        for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+                row.sample.m[METRIC_STALLED] = value_ok(steps[i].seconds);
+                assert_int_equal(flight_watch(seen, &f, r, 4), steps[i].events);
+                if (steps[i].events > 0)
+                        assert_int_equal(r[0].cause, DUMP_CAUSE_STALLED);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -481,6 +500,7 @@ int main(void)
             cmocka_unit_test(names_of_dumps),
             cmocka_unit_test(the_folder_is_bounded),
             cmocka_unit_test(the_folder_is_ones_own),
+            cmocka_unit_test(a_stall_is_an_event_after_a_while),
             cmocka_unit_test(runs_are_found),
         };
         return cmocka_run_group_tests(tests, make_folder, remove_folder);
