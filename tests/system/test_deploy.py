@@ -21,7 +21,8 @@ from test_serve_owners import TWO, UUID1, kubelet, pod
 DEPLOY = ROOT / "deploy"
 RULES = DEPLOY / "prometheus" / "rules"
 BOARDS = ("fleet", "node", "job", "user", "health")
-sys.path[:0] = [str(DEPLOY / "grafana"), str(ROOT / "tests" / "fleet")]
+sys.path[:0] = [str(DEPLOY / "grafana"), str(ROOT / "tests" / "fleet"), str(ROOT / "tests" / "tools")]
+import chart  # noqa: E402
 import make  # noqa: E402
 
 END = int(time.time()) // 300 * 300 - 4 * 3600
@@ -389,6 +390,40 @@ def test_a_hang_and_a_lost_gpu_are_heard_of(kind, tmp_path):
 
 def documents():
     return {path.name: list(yaml.safe_load_all(path.read_text())) for path in (DEPLOY / "kubernetes").glob("*.yaml")}
+
+
+def without_instance(one):
+    """The same without the label that tells two releases of a chart apart."""
+    if isinstance(one, dict):
+        return {k: without_instance(v) for k, v in one.items() if k != "app.kubernetes.io/instance"}
+    return [without_instance(v) for v in one] if isinstance(one, list) else one
+
+
+def test_chart_is_the_daemonset():
+    """The chart's defaults are deploy/kubernetes/daemonset.yaml; vendors, a priority and a policy change what they name."""
+    [written] = documents()["daemonset.yaml"]
+    [made] = chart.manifests()
+    assert without_instance(made) == written
+    assert made["spec"]["selector"]["matchLabels"].items() <= made["spec"]["template"]["metadata"]["labels"].items()
+    for vendor in ("amd", "intel"):
+        [d] = chart.manifests([yaml.safe_load((DEPLOY / "helm" / "assay" / f"values-{vendor}.yaml").read_text())])
+        pod = d["spec"]["template"]["spec"]
+        assert "runtimeClassName" not in pod and len(pod["nodeSelector"]) == 1 and vendor in str(pod["nodeSelector"]) and "nvidia" not in str(d)
+        # /proc/PID/fdinfo of others, where use by process is, wants root and this right.
+        assert pod["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["SYS_PTRACE"]} and pod["securityContext"]["runAsUser"] == 0
+    [d, policy] = chart.manifests([{"networkPolicy": {"enabled": True}, "priorityClassName": "node-tools", "runtimeClassName": "", "allocations": True,
+                                    "extraArgs": ["--names", "new"]}], release="gpus", namespace="mon")
+    pod = d["spec"]["template"]["spec"]
+    assert pod["priorityClassName"] == "node-tools" and "runtimeClassName" not in pod and pod["securityContext"]["runAsUser"] == 0
+    assert pod["containers"][0]["args"][-2:] == ["--names", "new"] and (d["metadata"]["name"], d["metadata"]["namespace"]) == ("gpus", "mon")
+    assert policy["kind"] == "NetworkPolicy" and policy["spec"]["podSelector"] == d["spec"]["selector"] and policy["spec"]["ingress"][0]["ports"] == [{"port": 9400, "protocol": "TCP"}]
+
+
+@pytest.mark.parametrize("values", [{"vendor": "voodoo"}, {"vendr": "amd"}, {"image": {"repository": "a b", "tag": "1"}}, {"image": {"tag": None}}, {"tokenSecret": "x; rm"},
+                                    {"extraArgs": "--names new"}, {"networkPolicy": {"enabled": "yes"}}, {"nodeSelector": {"a": True}}])
+def test_chart_refuses_values_that_make_no_sense(values):
+    with pytest.raises(AssertionError, match="values"):
+        list(chart.manifests([values]))
 
 
 def test_kubernetes_daemonset():
