@@ -347,6 +347,14 @@ static void drop_zeros(struct diff_series *s)
         s->n = n;
 }
 
+static void take_servings(const struct serving_samples *s, struct diff_run *run)
+{
+        for (enum digested_figure i = 0; i < DIGESTED_COUNT; i++) {
+                for (size_t k = 0; k < s->n[i]; k++)
+                        diff_run_add(run, digested_name(i), DIFF_USER, s->v[i][k]);
+        }
+}
+
 static void take_series(const struct run_summary *r, struct diff_run *run)
 {
         for (size_t i = 0; i < r->in.n_phases; i++) {
@@ -356,6 +364,7 @@ static void take_series(const struct run_summary *r, struct diff_run *run)
                                      clock_to_seconds(p->end_ns - p->begin_ns));
         }
         take_marks(&r->in, run);
+        take_servings(&r->serving_samples, run);
         for (size_t i = 0; i < run->n_series; i++)
                 drop_zeros(&run->series[i]);
 }

@@ -14,6 +14,7 @@
 void run_summary_finish(struct run_summary *r)
 {
         free(r->servings);
+        serving_samples_finish(&r->serving_samples);
         summary_finish(&r->summary);
         traces_finish(&r->traces);
         stretches_finish(&r->stretches);
@@ -55,6 +56,9 @@ static void add_host(struct run_summary *r, const struct host *h, const struct p
         summary_add_level(&r->summary, h, r->level);
         step_samples_add_host(&r->samples, h, r->level);
         stretches_see_host(&r->stretches, h, p);
+        /* What does not fit into memory is no part of a comparison. */
+        if (r->curves && h->n_servings > 0)
+                serving_samples_add(&r->serving_samples, h);
         if (r->curves)
                 traces_add_level(&r->traces, h, r->level);
 }

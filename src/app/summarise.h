@@ -4,6 +4,7 @@
 #include "app/declared.h"
 #include "app/input.h"
 #include "app/run_steps.h"
+#include "app/serving_samples.h"
 #include "base/strbuf.h"
 #include "compute/flame.h"
 #include "compute/serving_sum.h"
@@ -33,9 +34,10 @@ struct run_summary {
         struct report_view view; /* how it is written; the events are the summary's own */
         struct report_event *events;
         struct run_steps steps;
-        struct step_samples samples;     /* of a run with steps */
-        bool has_servings;               /* the host's samples tell of model servers */
-        struct serving_totals *servings; /* NULL without */
+        struct step_samples samples;            /* of a run with steps */
+        bool has_servings;                      /* the host's samples tell of model servers */
+        struct serving_totals *servings;        /* NULL without */
+        struct serving_samples serving_samples; /* with curves */
         struct declared declared;
         struct strbuf notices;      /* what is worth telling, a line each */
         void (*on_tick)(void *arg); /* called at each tick that was read; may be NULL */

@@ -542,6 +542,10 @@ static int start_engine(struct top *t, struct err *err)
                 t->host_interval_ns = ec.host_interval_ns;
                 ec.host_source = &host;
         }
+        if (r == 0 && !here && setup_names_engines(config)) {
+                r = setup_engines(config, &host, err);
+                ec.host_source = &host;
+        }
         if (r == 0)
                 r = setup_stacks(config, &ec.stacks_hz, err);
         ec.processes_on_wish = !wants_processes(t, here);

@@ -5,6 +5,7 @@
 #include "present/stream/columns.h"
 #include "present/stream/host_json.h"
 #include "present/stream/json.h"
+#include "present/stream/serving_json.h"
 #include "present/text/explain.h"
 
 #include <stdio.h>
@@ -178,6 +179,7 @@ void api_now(const struct live_moment *m, const char *version, struct strbuf *ou
         for (size_t i = 0; i < m->n_owners; i++)
                 put_owner(&j, &m->owners[i], m->frame.knows_processes);
         jsonw_end(&j);
+        jsonw_served(&j, m->frame.servings, m->frame.n_servings);
         put_status(&j, &m->status);
         if (m->host)
                 host_json_member(&j, m->host);

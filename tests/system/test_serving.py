@@ -1,4 +1,5 @@
 """Model servers beside the GPUs: a playing one with its GPU, and the metrics of each engine as they are written."""
+import concurrent.futures
 import http.server
 import json
 import pathlib
@@ -10,6 +11,7 @@ import pytest
 
 from conftest import FIXTURES
 from serving import Server as Serve
+from test_top import Terminal
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "serving"))
 from model import Load  # noqa: E402
@@ -174,3 +176,37 @@ def test_thirty_limits(program):
     got = [verdict for verdict, _ in judge_all(program, SCENARIOS)]
     wrong = [(words, verdict) for (want, words, _), verdict in zip(SCENARIOS, got) if verdict != want]
     assert len(wrong) <= 3 and {verdict for _, verdict in wrong} <= {"unknown"}, wrong
+
+
+def test_top_shows_the_server_above_the_processes(program, play, tmp_path):
+    p = play()
+    t = Terminal(program, tmp_path, width=140, height=30)
+    try:
+        t.start(f"--view job --source {p.gpu} --engine {p.engine}", show="vLLM at 127.0.0.1")
+        screen = t.wait("limited by a small batch", timeout=15) or t.screen()
+        for words in ("(toy/8B)", " running, ", " tokens/s", " a token (p95 ", "try: send more requests"):
+            assert words in t.screen(), screen
+    finally:
+        t.close()
+
+
+def test_the_page_and_its_interface_have_the_server(program, play, tmp_path):
+    p = play()
+    with Serve(program, tmp_path, "--source", p.gpu, "--engine", p.engine, "--state", "none") as s:
+        e, = s.wait(lambda: (list_ := json.loads(s.ask("/api/v1/now")[2]).get("engines")) and list_[0]["metrics"]["batch"] and list_)
+    assert e["limit"]["limiter"] == "batch.small" and e["hardware"]["gpus"] == 1
+
+
+@pytest.mark.slow
+def test_diff_names_what_the_server_did(assay, play, tmp_path):
+    """Half of the memory for keys and values: fewer tokens, and the rows that say why."""
+    players = {"a": play(arrivals=6.0, prompt=300, output=300), "b": play(arrivals=6.0, prompt=300, output=300, cache=4000)}
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        done = list(pool.map(lambda n: assay("record", "-q", "-o", str(tmp_path / f"{n}.assay"), "--duration", "10", "--source", players[n].gpu, "--engine", players[n].engine), players))
+    assert [d.returncode for d in done] == [0, 0], done
+    got = json.loads(assay("diff", "--format", "json", str(tmp_path / "a.assay"), str(tmp_path / "b.assay")).stdout)
+    text = assay("diff", str(tmp_path / "a.assay"), str(tmp_path / "b.assay")).stdout
+    assert "slower: tokens/s" in text or "tokens/s" in text.splitlines()[0], text
+    for row in ("tokens/s", "first_token_s", "token_latency_s", "decode batch", "cache used", "preemptions", "prompt load"):
+        assert row in text, row
+    assert got

@@ -32,6 +32,18 @@ function jobRow(j, texts) {
     h("span", { class: j.wasted_seconds > 0 ? "WARN" : "soft" }, j.wasted_seconds > 0 ? `${(j.wasted_seconds / 3600).toFixed(2)} h` : "--"), most ? limiterWords(texts, most[0]) : ""];
 }
 
+/* Model servers: what each does, and what limits it. */
+function engineRow(e) {
+  const m = e.metrics, hw = e.hardware, ms = (v) => (there(v) ? `${(1000 * v).toFixed(v < 0.1 ? 1 : 0)} ms` : "--");
+  return [h("span", { title: e.url }, `${e.engine}${e.model ? ` (${e.model})` : ""}`), (e.gpus || []).join(" ") || "--", number(m.requests_running, 0, ""), number(m.requests_waiting, 0, ""), there(m.cache_used) ? percent(m.cache_used) : "--",
+    number(m.output_tokens, 0, ""), ms(m.time_to_first_token), ms(m.inter_token_latency), number(hw.tokens_per_joule, 2, ""), h("span", { title: e.limit.try || null }, e.answers ? e.limit.words : `does not answer: ${e.why}`)];
+}
+
+function engineTable() {
+  const list = (app.now && app.now.engines) || [];
+  return list.length ? [h("h3", {}, "Model servers"), table("Model servers", ["~engine", "~GPUs", "#running", "#waiting", "#cache", "#tokens/s", "#first token", "#a token", "#tokens/J", "~limited by"], list.map(engineRow))] : [];
+}
+
 function viewJobs(root) {
   const wasted = h("input", { type: "checkbox", id: "wasted", onchange: () => show().catch(() => {}) }), now = h("div", {}), list = h("div", {});
   fill(root, h("h2", {}, "Jobs"), now, h("h3", {}, "Records"), h("div", { class: "tools" }, wasted, h("label", { for: "wasted" }, "only those that left GPUs idle")), list);
@@ -43,7 +55,7 @@ function viewJobs(root) {
   };
   const draw = () => {
     const rows = holdersNow().map(holderRow);
-    renew(now, h("h3", {}, "Holding GPUs now"), rows.length ? table("Holding GPUs now", ["~who", "~GPUs", "#processes", "Real Utilization", "~what they do"], rows) : h("p", { class: "soft" }, "Nobody."));
+    renew(now, engineTable(), h("h3", {}, "Holding GPUs now"), rows.length ? table("Holding GPUs now", ["~who", "~GPUs", "#processes", "Real Utilization", "~what they do"], rows) : h("p", { class: "soft" }, "Nobody."));
     layBars(now);
   };
   const timer = setInterval(() => show().catch(() => {}), 10000);

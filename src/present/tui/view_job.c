@@ -1,6 +1,7 @@
 /* Job: the processes on the GPUs and those that serve them, as trees. */
 #include "base/clock.h"
 #include "base/text.h"
+#include "present/tui/servings.h"
 #include "present/tui/ui.h"
 #include "present/tui/widgets.h"
 #include "present/tui/words.h"
@@ -421,6 +422,7 @@ static void job_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, s
                 stacks_draw(ui, d, c, a);
                 return;
         }
+        a = servings_draw(ui, d, c, a);
         make_list(ui, d, ui->filter, &list);
         choose(ui, d, a.w - 3, &list, widths);
         ui->job.shift = MAX(MIN(ui->job.shift, command_width(&list) - widths[COLUMN_COMMAND]), 0);
