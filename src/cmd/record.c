@@ -1,4 +1,5 @@
 /* assay record: a session without a command. */
+#include "app/collecting.h"
 #include "app/flight_setup.h"
 #include "base/clock.h"
 #include "cmd/recording.h"
@@ -69,6 +70,7 @@ static int record(const struct config *config, struct recording *rec, struct err
         struct engine *r = NULL;
         struct engine_result result = {0};
         struct pipeline *p = rec->pipeline;
+        struct collecting *collecting = NULL;
         struct engine_config rc = {
             .session = rec->session,
             .flight = rec->flight,
@@ -87,7 +89,11 @@ static int record(const struct config *config, struct recording *rec, struct err
                 code = engine_start(&rc, &r, err);
         if (code < 0)
                 return code;
+        if (collecting_start(config, rec->session, recording_say_collect, &collecting, err) < 0)
+                notice("%s; recording without --collect", err->msg);
+        *err = (struct err){0};
         wait_for_end(r, rec->signals);
+        collecting_stop(collecting);
         engine_finish(r, &result);
         if (p && !result.hung)
                 report_trouble(p);
@@ -109,7 +115,10 @@ static int begin(const struct config *config, struct recording *rec, struct err 
 {
         rec->quiet = config_flag(config, OPT_QUIET) || !recording_is_told();
         signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is a full disk, and no death */
-        int r = open_pipeline_waiting(config, &rec->pipeline, err);
+        int r = collecting_check(config, err);
+        if (r < 0)
+                return r;
+        r = open_pipeline_waiting(config, &rec->pipeline, err);
         bool nodes = setup_reads_nodes(config);
         if (r == ERR_NO_SOURCE && !config_text(config, OPT_SOURCE) && !nodes) {
                 if (!rec->quiet)

@@ -146,6 +146,11 @@ bool recording_is_told(void)
         return !rank_is_one_of_many(&rank) || rank.rank.v == 0;
 }
 
+void recording_say_collect(const char *name, const char *why)
+{
+        notice("--collect: '%s' gives nothing: %s", name, why);
+}
+
 #define NO_GPU "no GPU found: "
 
 void recording_say_no_gpu(const struct err *why)

@@ -11,6 +11,8 @@
 int recording_check(const struct config *config, struct err *err);
 /* Whether this is no rank of a job, or its first: the others leave telling to that one. */
 bool recording_is_told(void);
+/* What is wrong with one of --collect. */
+void recording_say_collect(const char *name, const char *why);
 /* Says that this machine has no GPU to see, why, and what is recorded; nothing where the
  * standard error takes nothing now. */
 void recording_say_no_gpu(const struct err *why);

@@ -1,4 +1,5 @@
 /* assay run: a command, untouched, and a recording of what happens meanwhile. */
+#include "app/collecting.h"
 #include "app/summarise.h"
 #include "base/clock.h"
 #include "cmd/recording.h"
@@ -39,8 +40,9 @@ struct running {
         bool tried_source; /* the pipeline is open, or cannot be */
         struct host_view *host;
         struct manifest_limits limits;
-        bool has_target;       /* the host is open, or cannot be; under the lock */
-        struct engine *engine; /* NULL until the worker has ended, or when it failed */
+        bool has_target;               /* the host is open, or cannot be; under the lock */
+        struct engine *engine;         /* NULL until the worker has ended, or when it failed */
+        struct collecting *collecting; /* likewise; NULL without --collect */
         struct child child;
         char path[RECORDING_PATH_MAX];
         bool quiet;
@@ -227,8 +229,12 @@ static void start_engine(struct running *r)
         setup_stacks(r->config, &rc.stacks_hz, &err);
         if (engine_start(&rc, &engine, &err) < 0)
                 notice("%s; running without a recording", err.msg);
+        struct collecting *collecting = NULL;
+        if (collecting_start(r->config, r->session, recording_say_collect, &collecting, &err) < 0)
+                notice("%s; recording without --collect", err.msg);
         crew_lock(&r->crew);
         r->engine = engine;
+        r->collecting = collecting;
         crew_unlock(&r->crew);
 }
 
@@ -367,6 +373,7 @@ static bool end_recording(struct running *r)
                 return true;
         if (!crew_ended(&r->crew, BEGIN_PATIENCE_NS))
                 return false;
+        collecting_stop(r->collecting);
         if (r->engine)
                 engine_finish(r->engine, &result);
         result.source.code = 0; /* it was told when it happened */
@@ -390,6 +397,8 @@ static int check_options(const struct config *config, struct err *err)
         char notice[SETUP_NOTICE_MAX];
         double hz;
         int r = recording_check(config, err);
+        if (r == 0)
+                r = collecting_check(config, err);
         if (r == 0)
                 r = setup_host(config, &host, err);
         if (r == 0)

@@ -1,4 +1,5 @@
 /* assay serve: what the GPUs do, for Prometheus and for browsers. */
+#include "app/collecting.h"
 #include "app/flight_setup.h"
 #include "app/input.h"
 #include "app/summarise.h"
@@ -187,6 +188,11 @@ static int open_flight(struct serve_run *s, struct err *err)
         return r;
 }
 
+static void say_collect_trouble(void *arg, const char *name, const char *why)
+{
+        tell(arg, LOG_WARN, "collect", "--collect: '%s' gives nothing: %s", name, why);
+}
+
 static int start_live(struct serve_run *s, char *text, size_t size, struct err *err)
 {
         char inside[SETUP_PATH_MAX], unused[SETUP_NOTICE_MAX];
@@ -197,6 +203,7 @@ static int start_live(struct serve_run *s, char *text, size_t size, struct err *
             .interval_ns = clock_from_seconds(config_number(c, OPT_POLL)),
             .state_dir = s->setup.state[0] ? s->setup.state : NULL,
             .past = s->past,
+            .on_collect_trouble = say_collect_trouble,
             .on_news = wake_server,
             .news_arg = s};
         struct host_config engines;
@@ -210,7 +217,13 @@ static int start_live(struct serve_run *s, char *text, size_t size, struct err *
         if (r == 0)
                 r = open_flight(s, err);
         lc.flight = s->flight;
-        return r < 0 ? r : live_open(&lc, &s->live, text, size, err);
+        if (r == 0)
+                r = collecting_list(c, &lc.collect, err);
+        if (r < 0) {
+                collect_list_finish(&lc.collect);
+                return r;
+        }
+        return live_open(&lc, &s->live, text, size, err);
 }
 
 /* The queue survives a restart where the state folder is ours. */

@@ -141,6 +141,7 @@ static int parse(const struct naming *n, const char *value, double *ret, struct 
         case OPTION_TEXT:
         case OPTION_PATH:
         case OPTION_MAYBE:
+        case OPTION_LIST:
                 return 0;
         }
         return 0;
@@ -162,10 +163,20 @@ static int check(const struct config *c, enum option option, const char *where, 
         return r;
 }
 
-static int config_keep(struct setting *s, const char *name, const char *value, enum origin origin,
-                       struct err *err)
+/* A list that is given again in one place gets longer. */
+static char *joined_text(const struct setting *s, enum option option, const char *value,
+                         enum origin origin)
 {
-        char *text = strdup(value);
+        char *text = NULL;
+        if (option_info(option)->type != OPTION_LIST || !s->text || s->origin != origin)
+                return strdup(value);
+        return asprintf(&text, "%s\n%s", s->text, value) < 0 ? NULL : text;
+}
+
+static int config_keep(struct setting *s, enum option option, const char *name, const char *value,
+                       enum origin origin, struct err *err)
+{
+        char *text = joined_text(s, option, value, origin);
         if (!text)
                 return err_set(err, -ENOMEM, "out of memory");
         free(s->text);
@@ -183,7 +194,7 @@ static int set(struct config *c, enum option option, const char *where, const ch
                 return 0;
         int r = check(c, option, where, name, value, &number, err);
         if (r == 0)
-                r = config_keep(s, name, value, origin, err);
+                r = config_keep(s, option, name, value, origin, err);
         if (r == 0)
                 s->number = number;
         return r;
@@ -451,7 +462,7 @@ struct reader {
 static int keep_given(struct config *c, struct reader *in, enum option option, const char *name,
                       const char *value)
 {
-        int r = config_keep(&c->settings[option], name, value, ORIGIN_FLAG, in->err);
+        int r = config_keep(&c->settings[option], option, name, value, ORIGIN_FLAG, in->err);
         if (r == 0)
                 c->settings[option].place = in->at;
         return r;

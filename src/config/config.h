@@ -24,6 +24,7 @@ enum option_type {
         OPTION_COUNT,
         OPTION_CHOICE,
         OPTION_MAYBE,
+        OPTION_LIST, /* text that may be given again: all values, one a line */
 };
 
 struct option_info {

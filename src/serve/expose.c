@@ -55,6 +55,8 @@ bool expose_write(struct exposer *e, const struct live_moment *m,
                                             .n_served = m->frame.n_servings,
                                             .n_owners = m->n_owners,
                                             .n_told = m->n_told,
+                                            .collected = m->collected,
+                                            .n_collected = m->n_collected,
                                             .several_hosts = m->naming.with_host,
                                             .self = *self};
         exposition_write(o, &in, openmetrics, out);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "life/thread.h"
+#include "read/collect/collector.h"
 #include "serve/live_inner.h"
 #include "serve/state.h"
 
@@ -247,6 +248,19 @@ void live_name_gpus(const struct live_gpu *gpus, size_t n, struct naming *ret)
         naming_make(ret, n, gpus, identity_of_live);
 }
 
+/* A command that prints now and then has its number that long, a frequent one for three beats. */
+#define COLLECTED_PATIENCE_NS (60 * NS_PER_S)
+
+static void copy_collected(const struct live *l, struct live_moment *m, int64_t now)
+{
+        int64_t patience = MAX(3 * l->config.interval_ns, COLLECTED_PATIENCE_NS);
+        m->n_collected = 0;
+        for (size_t i = 0; i < l->n_collected; i++) {
+                if (now - l->collected[i].mono_ns <= patience)
+                        m->collected[m->n_collected++] = l->collected[i];
+        }
+}
+
 /* Called with the lock held. False when memory is short: the last moment stays. */
 static bool fill_slot(struct live *l, struct slot *s, int64_t now)
 {
@@ -273,6 +287,7 @@ static bool fill_slot(struct live *l, struct slot *s, int64_t now)
         if (has_host)
                 *s->host = *l->host;
         m->host = has_host ? s->host : NULL;
+        copy_collected(l, m, now);
         l->status.up = l->framed_ns > 0 && is_current(l, l->framed_ns, now);
         m->status = l->status;
         return true;
@@ -433,6 +448,39 @@ static bool make_hosts(struct live *l)
         return made;
 }
 
+static void on_collected(void *arg, const struct collected *value)
+{
+        struct live *l = arg;
+        size_t i = 0;
+        pthread_mutex_lock(&l->lock);
+        while (i < l->n_collected && strcmp(l->collected[i].name, value->name) != 0)
+                i++;
+        if (i < COLLECTED_MAX) {
+                l->collected[i] = *value;
+                l->n_collected = MAX(l->n_collected, i + 1);
+        }
+        pthread_mutex_unlock(&l->lock);
+}
+
+static void on_collect_trouble(void *arg, const char *name, const char *why)
+{
+        struct live *l = arg;
+        if (l->config.on_collect_trouble)
+                l->config.on_collect_trouble(l->config.news_arg, name, why);
+}
+
+/* Oftener than once a second a shell would cost more than all the rest. */
+static int start_collector(struct live *l, struct err *err)
+{
+        const struct collector_config cc = {.list = l->config.collect,
+                                            .interval_ns = MAX(l->config.interval_ns, NS_PER_S),
+                                            .on_value = on_collected,
+                                            .on_trouble = on_collect_trouble,
+                                            .arg = l};
+        l->config.collect.n = 0; /* the collector's now */
+        return cc.list.n > 0 ? collector_open(&cc, &l->collector, err) : 0;
+}
+
 static int start_engine(struct live *l, struct err *err)
 {
         const struct engine_config ec = {
@@ -457,8 +505,11 @@ int live_open(const struct live_config *config, struct live **ret, char *notice,
         struct live *l = calloc(1, sizeof(*l));
         struct err why = {0};
         notice[0] = '\0';
-        if (!l)
+        if (!l) {
+                struct collect_list list = config->collect;
+                collect_list_finish(&list);
                 return err_set(err, -ENOMEM, "out of memory");
+        }
         l->config = *config;
         l->config.source.source.process_use = &l->process_use;
         l->config.source.holders_alone = true;
@@ -469,6 +520,8 @@ int live_open(const struct live_config *config, struct live **ret, char *notice,
         if (config->state_dir && state_open(config->state_dir, LIVE_GPUS_MAX, &l->state, &why) < 0)
                 snprintf(notice, size, "counters start at 0 and will not be kept: %.200s", why.msg);
         int r = make_hosts(l) ? start_engine(l, err) : err_set(err, -ENOMEM, "out of memory");
+        if (r == 0)
+                r = start_collector(l, err);
         if (r == 0) {
                 r = life_start_thread(run_publisher, l, &l->publisher);
                 l->publishing = r == 0;
@@ -488,6 +541,8 @@ void live_close(struct live *l)
         struct engine_result result = {0};
         if (!l)
                 return;
+        collector_close(l->collector);
+        collect_list_finish(&l->config.collect);
         pthread_mutex_lock(&l->lock);
         l->stop = true;
         pthread_cond_broadcast(&l->news);

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "model/host.h"
 #include "model/owner.h"
+#include "read/collect/line.h"
 #include "serve/past.h"
 #include "serve/state.h"
 
@@ -19,9 +20,12 @@ struct live_config {
         struct pipeline_config source; /* opened again when it fails */
         struct host_config host;
         int64_t interval_ns;
-        const char *state_dir; /* NULL: counters start at 0 */
-        struct past *past;     /* borrowed; NULL for none */
-        struct flight *flight; /* likewise; it is held while the engine needs it */
+        const char *state_dir;       /* NULL: counters start at 0 */
+        struct past *past;           /* borrowed; NULL for none */
+        struct flight *flight;       /* likewise; it is held while the engine needs it */
+        struct collect_list collect; /* numbers of the user's own; taken over, also on failure */
+        /* What is wrong with one of them; on a thread of its own. */
+        void (*on_collect_trouble)(void *arg, const char *name, const char *why);
         /* News are there: on a thread of ours, must not wait. Says whether somebody wants more of
          * them soon. May be NULL. */
         bool (*on_news)(void *arg);
@@ -63,6 +67,8 @@ struct live_moment {
         struct process_list processes;
         const struct host *host; /* NULL while there is none */
         struct live_status status;
+        struct collected collected[COLLECTED_MAX]; /* those that are of now */
+        size_t n_collected;
 };
 
 struct live;

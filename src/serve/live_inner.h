@@ -41,6 +41,9 @@ struct live {
         pthread_cond_t turn; /* the publisher's */
         pthread_cond_t done; /* for who waits for the publisher */
         bool stop, released;
+        struct collector *collector; /* NULL without --collect */
+        struct collected collected[COLLECTED_MAX];
+        size_t n_collected;
         struct state_file *state; /* the publisher's; NULL for none */
         enum state_result kept;   /* the publisher's: how its last write ended */
 

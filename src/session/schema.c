@@ -98,7 +98,8 @@ static const char views[] =
 
     "CREATE VIEW events AS SELECT wall_ns / 1e9 AS time, name AS event, data, host, pid FROM mark"
     " WHERE type = 'event' ORDER BY wall_ns, mono_ns;"
-    "CREATE VIEW user_metrics AS SELECT wall_ns / 1e9 AS time, name, value, host, pid FROM mark"
+    "CREATE VIEW user_metrics AS SELECT wall_ns / 1e9 AS time, name, value, host, pid,"
+    " json_extract(data, '$.unit') AS unit FROM mark"
     " WHERE type = 'metric' ORDER BY wall_ns, mono_ns;"
     "CREATE VIEW steps AS SELECT wall_ns / 1e9 AS time, name, coalesce(seconds,"
     " CASE WHEN mono_ns > 0 THEN (mono_ns - lag(mono_ns) OVER w) / 1e9 END) AS seconds,"

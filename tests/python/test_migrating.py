@@ -561,6 +561,11 @@ def nodes_of_a_job(place, tmp_path, **_):
         assert "--slurm" in run(place, command, "--help").stdout
 
 
+def collectors(place, tmp_path, **_):
+    run(place, "run", "-q", "-o", tmp_path / "c.assay", "--collect", "queue=echo 12 items", "--", "sleep", "1.2")
+    assert set(assay.open_session(tmp_path / "c.assay").columns("user_metrics")["value"]) == {12.0}
+
+
 def odd_lengths(tmp_path, **_):
     log = assay.RunLog(tmp_path / "log.jsonl")
     for seconds in (math.nan, math.inf, -1, 1e300):
@@ -611,7 +616,7 @@ CHECKS = {
     "`start()` and `stop()` of a session from a file": offline, "`stop_time` of an imported session without one": stop_time,
     "who measures": no_nvidia_smi, "what was not measured": not_measured, "times in `cpu_metrics.csv`": iso_times,
     "`isinstance(monitor, MonitorProtocol)`, `is_imported`, `session_source`": protocol, "the stub's error, errors of readers": reader_errors,
-    "collectors in YAML, and nodes of a Slurm job (in branches of it)": nodes_of_a_job,
+    "collectors in YAML (in a branch of it)": collectors, "nodes of a Slurm job (in a branch of it)": nodes_of_a_job,
     "`log_phase` with NaN, below 0 or above 1e9 seconds": odd_lengths, "`nvidia-smi dmon` files without a header": dmon_without_header,
     "rows of `hw_metrics.csv` with more or fewer than nine columns": odd_columns, "which fields a backend has (`BackendCaps.fields`)": fields_of_a_backend,
     "a folder that is used again": folder_again, "starting one that runs": folder_again, "JAX's peak": jax_is_not_imported,

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "model/collected.h"
 #include "model/dump.h"
 #include "model/frame.h"
 #include "model/integral.h"
@@ -78,6 +79,8 @@ struct exposition_input {
         size_t n_owners;    /* who hold a GPU now */
         size_t n_told;      /* with those that let go of one a while ago, which come last */
         bool several_hosts; /* the index of a GPU says which only together with its host */
+        const struct collected *collected; /* numbers of the user's own */
+        size_t n_collected;
         struct exposed_self self;
 };
 

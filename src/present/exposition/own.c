@@ -543,6 +543,24 @@ static void put_jobs(struct text *t)
         put_job_figure(t, "assay_job_io_bytes", FAMILY_COUNTER, "write", NULL, job_written);
 }
 
+/* Numbers of the user's own (--collect). */
+static void put_collected(struct text *t)
+{
+        struct strbuf labels = {0};
+        if (t->in->n_collected > 0)
+                own_put_head(t, "assay_collected_value", FAMILY_GAUGE,
+                             "A number of the user's own, by its name and unit.");
+        for (size_t i = 0; i < t->in->n_collected; i++) {
+                const struct collected *c = &t->in->collected[i];
+                strbuf_clear(&labels);
+                text_put_label(&labels, "name", c->name);
+                text_put_label_if(&labels, "unit", c->unit);
+                own_put_sample(t, "assay_collected_value", "", &labels, NULL, NULL, c->value, 9);
+        }
+        t->out->failed |= labels.failed;
+        strbuf_finish(&labels);
+}
+
 void own_put_all(struct text *t)
 {
         put_own_table(t);
@@ -555,5 +573,6 @@ void own_put_all(struct text *t)
         put_process_use(t);
         put_jobs(t);
         own_put_servings(t);
+        put_collected(t);
         own_put_self(t);
 }
