@@ -126,4 +126,5 @@ def test_the_list_for_programs(assay, state):
         "coverage": pytest.approx(7000 / 7200), "real_util": 0.2, "sm_active": 0.5, "gpu_util": pytest.approx(6650 / 7180), "peak_memory": 5 * 2**30,
         "counters": {k: v for k, v in COUNTERS.items() if not k.startswith("class ")},
         "class_s": {"idle": 500, "tensor-heavy compute": 5000, "memory-bound": 1500}, "limiter_s": {}, "health_s": {},
+        "use": {"cpu_seconds": None, "cpus": None, "gpus": [], "memory_limit": None, "memory_peak": None},
         "findings": ["the GPU does not answer"]}
