@@ -2,6 +2,7 @@
 import contextlib
 import fnmatch
 import json
+import pathlib
 import re
 import shutil
 import struct
@@ -13,7 +14,7 @@ import urllib.request
 import pytest
 import yaml
 
-from conftest import ROOT
+from conftest import FIXTURES, ROOT
 from engines import Prometheus, VictoriaMetrics, need
 from serving import Server, free_port
 from test_serve_owners import TWO, UUID1, kubelet, pod
@@ -246,15 +247,22 @@ def test_alerts_are_the_same_on_victoriametrics(tmp_path):
 def test_alerts_say_what_was_seen():
     docs = (ROOT / "docs" / "FLEET.md").read_text()
     for rule in alerts():
-        assert {"summary", "seen", "look"} == set(rule["annotations"]) and rule["labels"]["severity"] in ("info", "warning", "critical")
+        assert {"summary", "seen", "look"} == set(rule["annotations"]) - {"dump"} and rule["labels"]["severity"] in ("info", "warning", "critical")
         assert f"`{rule['alert']}`" in docs, f"docs/FLEET.md does not name {rule['alert']}"
 
 
 def test_fatal_xids_are_those_of_health():
-    listed = re.findall(r"^XID\((\d+), \w+, GRAVE,", (ROOT / "src/model/xids.def").read_text(), flags=re.M)
-    for rule in alerts():
-        for text in re.findall(r'xid[=!]~"([\d|]+)"', rule["expr"]):
-            assert text.split("|") == listed, rule["alert"]
+    """And what a program causes by itself alarms nobody as hardware."""
+    table = re.findall(r"^XID\((\d+), (\w+), (\w+),", (ROOT / "src/model/xids.def").read_text(), flags=re.M)
+    grave = [n for n, _, effect in table if effect == "GRAVE"]
+    program = [n for n, fault, effect in table if fault == "PROGRAM" and effect == "ERROR"]
+    ended = [n for n, fault, effect in table if fault == "PROGRAM" and effect == "NOTE"]
+    assert {"13", "31", "43"} <= set(program) and ended == ["45"]
+    wanted = {"AssayXidFatal": ("=", grave), "AssayXid": ("!", grave + program + ended), "AssayXidProgram": ("=", program)}
+    found = {rule["alert"]: re.findall(r'xid([=!])~"([\d|]+)"', rule["expr"]) for rule in alerts()}
+    for name, (sign, numbers) in wanted.items():
+        assert found.pop(name) == [(sign, "|".join(numbers))] * 3, name
+    assert not any(found.values())
 
 
 def test_findings_are_those_of_health():
@@ -338,6 +346,32 @@ def test_alertmanager_hears_of_it(program, tmp_path):
             assert not e.query('{__name__=~"assay_.+_created"}')
     assert len(found) == 1 and found[0]["labels"]["instance"] == "127.0.0.1" and found[0]["labels"]["severity"] == "critical"
     assert "GPU 0 of 127.0.0.1" in found[0]["annotations"]["summary"] and "uncorrectable 3" in found[0]["annotations"]["seen"]
+
+
+@pytest.mark.slow
+def test_an_alert_names_the_dump(program, assay, tmp_path):
+    """From the alert to the evidence: a GPU falls off the bus, its node writes a dump by itself, the alert says which, and it opens at the moment."""
+    need("prometheus")
+    build = pathlib.Path(program).parent / "tests"
+    (tmp_path / "scenario").write_text((FIXTURES / "nvml/h200-bf16.scn").read_text() + "\n@15 xid = 79\n")
+    (tmp_path / "token").write_text("0123456789abcdef0123456789abcdef")
+    (tmp_path / "token").chmod(0o600)
+    (tmp_path / "engine").mkdir()
+    shutil.copytree(RULES, tmp_path / "engine" / "rules")
+    shutil.copy(tmp_path / "token", tmp_path / "engine" / "token")
+    env = {"FAKE_NVML": str(tmp_path / "scenario"), "ASSAY_NVML_LIB": str(build / "libnvidia-ml-fake.so")}
+    with Manager(tmp_path) as manager, Server(program, tmp_path, "--auth-token-file", tmp_path / "token", env=env) as s:
+        (tmp_path / "engine" / "targets.json").write_text(json.dumps([{"targets": [f"127.0.0.1:{s.port}"]}]))
+        # An XID that was there before the first scrape would be an old one.
+        with Prometheus(tmp_path / "engine", prometheus_config(manager), ["--rules.alert.resend-delay=1s"]) as engine:
+            [alert] = engine.wait(lambda: [a for a in manager.heard("AssayXidFatal") if a["annotations"].get("dump")], 90)
+    assert alert["labels"]["xid"] == "79" and alert["labels"]["gpu"] == "0"
+    [path] = (tmp_path / ".local/state/assay/dumps").glob(f"*/{alert['annotations']['dump']}")
+    report = assay("report", path)
+    assert report.returncode == 0 and "XID 79: the GPU has fallen off the bus" in report.stdout
+    at = float(re.search(r"^ +([\d.]+) s +XID 79", report.stdout, re.M)[1])
+    gpus = [json.loads(assay("once", path, "--at", max(at + d, 0), "--json").stdout)["gpus"][0] for d in (-1, 0.5)]
+    assert ["CRIT" in str(g["health"]) for g in gpus] == [False, True]
 
 
 @contextlib.contextmanager
