@@ -49,7 +49,7 @@ static int check_kind(struct db *db, struct err *err)
         "'host_gpu',"                                                                              \
         " 'host_tick', 'host_block', 'level_note', 'serving_note', 'process', 'process_sample',"   \
         " 'stack_text', 'stack_frame', 'stack_node', 'stack_process', 'stack_thread',"             \
-        " 'stack_window'"
+        " 'stack_kind', 'stack_window'"
 
 /*
  * Each is a plain table. A view could go on for ever, a virtual table run other code, and a column

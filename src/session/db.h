@@ -29,6 +29,7 @@ enum db_statement {
         DB_PUT_STACK_NODE,
         DB_PUT_STACK_PROCESS,
         DB_PUT_STACK_THREAD,
+        DB_PUT_STACK_KIND,
         DB_PUT_STACK_WINDOW,
         DB_GET_FACT,
         DB_GET_TAPE,

@@ -311,7 +311,9 @@ size_t session_memory(struct session *s)
         pthread_mutex_lock(&s->lock);
         bytes += s->full.bytes + s->processes.cap_samples * sizeof(*s->processes.samples) +
                  s->processes.cap_tracks * sizeof(*s->processes.tracks) +
-                 s->stacks.cap_rows * sizeof(*s->stacks.rows);
+                 s->stacks.cap_rows * sizeof(*s->stacks.rows) +
+                 s->stacks.cap_kinds * sizeof(*s->stacks.kinds) +
+                 s->stacks.by_kind.size * sizeof(*s->stacks.by_kind.slots);
         for (size_t i = 0; i < s->n_tracks; i++)
                 bytes += s->tracks[i] ? sizeof(*s->tracks[i]) : 0;
         for (size_t i = 0; s->host.tracks && i < HOST_PLACES_MAX; i++)

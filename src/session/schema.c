@@ -56,7 +56,7 @@ static const char host_tables[] =
     " gpu_util INTEGER, gpu_band INTEGER, gpu_encoder INTEGER, gpu_decoder INTEGER, cpu INTEGER,"
     " memory INTEGER, PRIMARY KEY(tick, process)) WITHOUT ROWID;";
 
-/* A row of stack_window: how long each thread was seen in each stack, STACK_ROW_BYTES each. */
+/* A row of stack_window: how long each thread was seen doing what, STACK_ROW_BYTES each. */
 static const char stack_tables[] =
     "CREATE TABLE stack_text(id INTEGER PRIMARY KEY, text TEXT);"
     "CREATE TABLE stack_frame(id INTEGER PRIMARY KEY, file INTEGER, function INTEGER,"
@@ -69,6 +69,8 @@ static const char stack_tables[] =
     " torn INTEGER);"
     "CREATE TABLE stack_thread(id INTEGER PRIMARY KEY, pid INTEGER, start_ticks INTEGER,"
     " tid INTEGER, name INTEGER, main INTEGER);"
+    "CREATE TABLE stack_kind(id INTEGER PRIMARY KEY, thread INTEGER, stack INTEGER, call INTEGER,"
+    " flags INTEGER);"
     "CREATE TABLE stack_window(id INTEGER PRIMARY KEY, data BLOB);";
 
 static const char views[] =
@@ -185,16 +187,15 @@ static void put_stack_views(struct strbuf *out)
         strbuf_putf(out,
                     "CREATE VIEW stack_cell AS WITH RECURSIVE e(id, k, n) AS (SELECT id, 0,"
                     " length(data) / %d FROM stack_window WHERE length(data) >= %d UNION ALL"
-                    " SELECT id, k + 1, n FROM e WHERE k + 1 < n) SELECT e.id AS elapsed,",
+                    " SELECT id, k + 1, n FROM e WHERE k + 1 < n), p AS (SELECT e.id AS elapsed,",
                     STACK_ROW_BYTES, STACK_ROW_BYTES);
-        put_packed_field(out, "thread,", 0, 2);
-        put_packed_field(out, "stack,", 2, 3);
-        put_packed_field(out, "call,", 5, 2);
-        put_packed_field(out, "flags,", 7, 1);
-        put_packed_field(out, "looks,", 8, 1);
-        put_packed_field(out, "ms", 9, 2);
+        put_packed_field(out, "kind,", 0, 3);
+        put_packed_field(out, "looks,", 3, 1);
+        put_packed_field(out, "ms", 4, 2);
         strbuf_puts(
-            out, " FROM e JOIN stack_window w ON w.id = e.id JOIN alphabet a;"
+            out, " FROM e JOIN stack_window w ON w.id = e.id JOIN alphabet a) SELECT p.elapsed,"
+                 " x.thread, x.stack, x.call, x.flags, p.looks, p.ms FROM p"
+                 " JOIN stack_kind x ON x.id = p.kind;"
                  "CREATE VIEW stacks AS SELECT c.elapsed, c.ms / 1e3 AS seconds, c.looks, t.pid,"
                  " t.tid, n.text AS thread, t.main, CASE c.flags & 3 WHEN 1 THEN 'running'"
                  " WHEN 2 THEN 'waiting' WHEN 3 THEN 'blocked' END AS state,"

@@ -36,6 +36,8 @@ struct stack_cursor {
         struct id_map texts, frames, nodes;
         struct stack_thread *threads;
         struct stack_process *processes;
+        struct stack_kind *kinds; /* as in the file, its stack and call of the table */
+        size_t n_kinds;
         struct stack_count *counts; /* of the window that was given last */
         size_t cap;
         struct statement windows;
@@ -53,6 +55,7 @@ void stack_cursor_close(struct stack_cursor *c)
         free(c->nodes.to);
         free(c->threads);
         free(c->processes);
+        free(c->kinds);
         free(c->counts);
         free(c);
 }
@@ -221,6 +224,27 @@ static void take_thread(struct stack_cursor *c, sqlite3_stmt *h)
                                   .is_main = sqlite3_column_int64(h, 5) != 0};
 }
 
+/* A kind that the file lacks is of a thread that is none. */
+static void take_kind(struct stack_cursor *c, sqlite3_stmt *h)
+{
+        int64_t id = sqlite3_column_int64(h, 0), thread = sqlite3_column_int64(h, 1);
+        if (id < 0 || (size_t)id >= c->n_kinds || thread < 0 || (size_t)thread >= c->all.n_threads)
+                return;
+        c->kinds[id] = (struct stack_kind){.thread = (uint32_t)thread,
+                                           .stack = map_find(&c->nodes, sqlite3_column_int64(h, 2)),
+                                           .call = map_find(&c->texts, sqlite3_column_int64(h, 3)),
+                                           .flags = bounded_number(h, 4)};
+}
+
+static int open_kinds(struct session_reader *r, struct stack_cursor *c)
+{
+        c->n_kinds = count_ids(r, "SELECT max(id) FROM stack_kind", STACK_KINDS_MAX);
+        c->kinds = calloc(c->n_kinds + 1, sizeof(*c->kinds));
+        for (size_t i = 0; c->kinds && i < c->n_kinds; i++)
+                c->kinds[i].thread = UINT32_MAX;
+        return c->kinds ? 0 : -ENOMEM;
+}
+
 static int read_interned(struct session_reader *r, struct stack_cursor *c)
 {
         static const struct {
@@ -239,6 +263,7 @@ static int read_interned(struct session_reader *r, struct stack_cursor *c)
              take_process},
             {"SELECT id, pid, start_ticks, tid, name, main FROM stack_thread ORDER BY id",
              take_thread},
+            {"SELECT id, thread, stack, call, flags FROM stack_kind ORDER BY id", take_kind},
         };
         int got = 0;
         for (size_t i = 0; got == 0 && i < ARRAY_LEN(parts); i++)
@@ -260,14 +285,14 @@ static int open_maps(struct session_reader *r, struct stack_cursor *c)
         c->all.n_threads = count_ids(r, "SELECT max(id) FROM stack_thread", STACK_THREADS_MAX);
         c->threads = calloc(c->all.n_threads + 1, sizeof(*c->threads));
         c->processes = calloc(STACK_PROCESSES_MAX, sizeof(*c->processes));
-        return c->threads && c->processes ? 0 : -ENOMEM;
+        return c->threads && c->processes ? open_kinds(r, c) : -ENOMEM;
 }
 
 int session_stacks(struct session_reader *r, const struct stack_log **ret, struct err *err)
 {
         *ret = NULL;
         if (!r->stacks) {
-                if (!session_has_table(r, "stack_window"))
+                if (!session_has_table(r, "stack_kind"))
                         return 0;
                 struct stack_cursor *c = r->stacks = calloc(1, sizeof(*c));
                 int code = c ? open_maps(r, c) : -ENOMEM;
@@ -300,13 +325,17 @@ static size_t unpack_window(struct stack_cursor *c, const unsigned char *s, size
 {
         size_t kept = 0;
         for (size_t i = 0; i < n; i++, s += STACK_ROW_BYTES) {
-                struct stack_count row = {.thread = get_be(s, 2),
-                                          .stack = map_find(&c->nodes, get_be(s + 2, 3)),
-                                          .call = map_find(&c->texts, get_be(s + 5, 2)),
-                                          .state = s[7] & 3,
-                                          .holds_gil = s[7] & 4,
-                                          .looks = s[8],
-                                          .seconds = get_be(s + 9, 2) / 1e3};
+                uint32_t id = get_be(s, 3);
+                if (id >= c->n_kinds)
+                        continue;
+                const struct stack_kind *kind = &c->kinds[id];
+                struct stack_count row = {.thread = kind->thread,
+                                          .stack = kind->stack,
+                                          .call = kind->call,
+                                          .state = kind->flags & 3,
+                                          .holds_gil = kind->flags & 4,
+                                          .looks = s[3],
+                                          .seconds = get_be(s + 4, 2) / 1e3};
                 if (row.thread < c->all.n_threads &&
                     c->threads[row.thread].process < c->all.n_processes)
                         c->counts[kept++] = row;

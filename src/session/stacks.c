@@ -36,17 +36,32 @@ static bool thread_for(struct stack_part *p, const struct stack_sample *s, size_
         return true;
 }
 
-static bool is_alike(const struct stack_row *a, const struct stack_row *b)
+static bool is_same_kind(const struct stack_kind *a, const struct stack_kind *b)
 {
         return a->thread == b->thread && a->stack == b->stack && a->call == b->call &&
                a->flags == b->flags;
+}
+
+static bool kind_for(struct stack_part *p, const struct stack_kind *kind, uint32_t *ret)
+{
+        uint32_t hash = hash_text((const char *)kind, sizeof(*kind));
+        for (size_t step = 0; (*ret = lookup_next(&p->by_kind, hash, &step)) != LOOKUP_END;) {
+                if (is_same_kind(&p->kinds[*ret], kind))
+                        return true;
+        }
+        *ret = (uint32_t)p->n_kinds;
+        if (p->n_kinds == STACK_KINDS_MAX || !LIST_ROOM(p->kinds, p->n_kinds, p->cap_kinds) ||
+            !lookup_put(&p->by_kind, hash, *ret))
+                return false;
+        p->kinds[p->n_kinds++] = *kind;
+        return true;
 }
 
 /* The row of its window that has the same; rows of one window stand together. */
 static bool add_row(struct stack_part *p, const struct stack_row *row)
 {
         for (size_t i = p->n_rows; i-- > 0 && p->rows[i].window == row->window;) {
-                if (!is_alike(&p->rows[i], row))
+                if (p->rows[i].kind != row->kind)
                         continue;
                 p->rows[i].ns += row->ns;
                 p->rows[i].looks++;
@@ -79,17 +94,16 @@ static void add_sample(struct session *s, const struct stack_sample *sample)
         size_t thread;
         if (since < 0 || !thread_for(p, sample, &thread))
                 return;
-        struct stack_row row = {.window = since / STACK_WINDOW_NS,
-                                .thread = (uint32_t)thread,
-                                .stack = sample->stack,
-                                .call = sample->call,
-                                .looks = 1,
-                                .flags = (uint8_t)(sample->state | (sample->holds_gil ? 4 : 0)),
-                                .ns = sample->stands_for_ns};
+        const struct stack_kind kind = {.thread = (uint32_t)thread,
+                                        .stack = sample->stack,
+                                        .call = sample->call,
+                                        .flags = sample->state | (sample->holds_gil ? 4u : 0u)};
+        struct stack_row row = {
+            .window = since / STACK_WINDOW_NS, .looks = 1, .ns = sample->stands_for_ns};
         /* A sample that comes late is told with the window that is open. */
         if (p->n_rows > 0)
                 row.window = MAX(row.window, p->rows[p->n_rows - 1].window);
-        if (add_row(p, &row))
+        if (kind_for(p, &kind, &row.kind) && add_row(p, &row))
                 note_ids(p, p->table, sample);
         else
                 p->dropped++;
@@ -243,6 +257,25 @@ static int write_threads(struct session *s)
         return r;
 }
 
+static int write_kinds(struct session *s)
+{
+        struct stack_part *p = &s->stacks;
+        int r = 0;
+        for (size_t i = p->kinds_written; r == 0 && i < p->n_kinds; i++) {
+                const struct stack_kind *k = &p->kinds[i];
+                struct statement q = db_prepare(&s->db, DB_PUT_STACK_KIND,
+                                                "INSERT OR REPLACE INTO stack_kind"
+                                                " VALUES(?,?,?,?,?)");
+                db_bind_int(&q, (int64_t)i);
+                db_bind_int(&q, k->thread);
+                db_bind_int(&q, k->stack);
+                db_bind_int(&q, k->call);
+                db_bind_int(&q, k->flags);
+                r = db_run(&q);
+        }
+        return r;
+}
+
 static unsigned char *put_be(unsigned char *to, uint64_t v, int bytes)
 {
         for (int i = bytes; i-- > 0;)
@@ -253,10 +286,7 @@ static unsigned char *put_be(unsigned char *to, uint64_t v, int bytes)
 static void pack_row(const struct stack_row *row, unsigned char *to)
 {
         uint64_t ms = ((uint64_t)MAX(row->ns, 0) + 500000) / 1000000;
-        to = put_be(to, row->thread, 2);
-        to = put_be(to, row->stack, 3);
-        to = put_be(to, row->call, 2);
-        to = put_be(to, row->flags, 1);
+        to = put_be(to, row->kind, 3);
         to = put_be(to, MIN(row->looks, 255u), 1);
         put_be(to, MIN(ms, UINT16_MAX), 2);
 }
@@ -301,9 +331,10 @@ int stacks_write(struct session *s)
         p->frames_staged = p->frames;
         p->nodes_staged = p->nodes;
         p->threads_staged = p->n_threads;
+        p->kinds_staged = p->n_kinds;
         p->rows_staged = p->n_rows;
-        int (*const parts[])(struct session *) = {write_texts, write_frames, write_nodes,
-                                                  write_threads, write_windows};
+        int (*const parts[])(struct session *) = {write_texts,   write_frames, write_nodes,
+                                                  write_threads, write_kinds,  write_windows};
         for (size_t i = 0; r == 0 && i < ARRAY_LEN(parts); i++)
                 r = parts[i](s);
         return r;
@@ -331,6 +362,7 @@ void stacks_note_written(struct session *s)
         p->frames_written = p->frames_staged;
         p->nodes_written = p->nodes_staged;
         p->threads_written = p->threads_staged;
+        p->kinds_written = p->kinds_staged;
         if (p->rows_staged > 0)
                 drop_written_rows(p);
 }
@@ -347,6 +379,8 @@ void stacks_free(struct session *s)
 {
         free(s->stacks.threads);
         free(s->stacks.processes);
+        free(s->stacks.kinds);
+        lookup_finish(&s->stacks.by_kind);
         free(s->stacks.rows);
         strbuf_finish(&s->stacks.bytes);
 }

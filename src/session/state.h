@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/lookup.h"
 #include "session/block.h"
 #include "session/db.h"
 #include "session/host_series.h"
@@ -164,6 +165,11 @@ struct stack_track {
         bool is_main;
 };
 
+/* What a thread was seen doing; its place in the list is its id. */
+struct stack_kind {
+        uint32_t thread, stack, call, flags; /* flags: enum stack_state; 4: it holds the GIL */
+};
+
 struct stack_process_track {
         struct stack_process who;
         bool written, writing;
@@ -172,14 +178,14 @@ struct stack_process_track {
 /* How long a thread was seen in a stack during a window; a window's rows stand together. */
 struct stack_row {
         int64_t window;
-        uint32_t thread, stack, call, looks;
-        uint8_t flags; /* enum stack_state; 4: it holds the GIL */
+        uint32_t kind, looks;
         int64_t ns;
 };
 
-#define STACK_THREADS_MAX 65535 /* two bytes of a packed row */
-#define STACK_ROWS_MAX 65536    /* that wait for a commit */
-#define STACK_ROW_BYTES 11      /* thread 2, stack 3, call 2, flags 1, looks 1, milliseconds 2 */
+#define STACK_THREADS_MAX 65535
+#define STACK_ROWS_MAX 65536       /* that wait for a commit */
+#define STACK_KINDS_MAX (1u << 20) /* three bytes of a packed row would hold more */
+#define STACK_ROW_BYTES 6          /* kind 3, looks 1, milliseconds 2 */
 
 /* Ids below a bound are known here; below the bound that is written, to the file. */
 struct stack_part {
@@ -188,13 +194,16 @@ struct stack_part {
         size_t n_threads, cap_threads;
         struct stack_process_track *processes;
         size_t n_processes, cap_processes;
+        struct stack_kind *kinds;
+        size_t n_kinds, cap_kinds;
+        struct lookup by_kind;
         struct stack_row *rows;
         size_t n_rows, cap_rows;
         uint32_t texts, frames, nodes;
         uint32_t texts_staged, frames_staged, nodes_staged; /* by the commit under way */
-        size_t threads_staged, rows_staged;
+        size_t threads_staged, kinds_staged, rows_staged;
         uint32_t texts_written, frames_written, nodes_written;
-        size_t threads_written;
+        size_t threads_written, kinds_written;
         uint64_t dropped; /* samples that memory did not allow to keep */
         struct strbuf bytes;
 };

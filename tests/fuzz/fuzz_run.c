@@ -45,7 +45,8 @@ static const struct {
     {"process_sample", 10}, {"process", 13},
     {"stack_text", 2},      {"stack_frame", 6},
     {"stack_node", 5},      {"stack_process", 10},
-    {"stack_thread", 6},    {"stack_window", 2},
+    {"stack_thread", 6},    {"stack_kind", 5},
+    {"stack_window", 2},
 };
 
 struct bytes {
@@ -191,8 +192,9 @@ static const char small_run[] =
     "INSERT INTO stack_process VALUES(0,7,1,5,'CPython 3.11.7','readable',NULL,'python',9,0),"
     "(1,8,7,6,NULL,'denied','no','python',0,0);"
     "INSERT INTO stack_thread VALUES(0,7,5,7,2,1),(1,8,6,8,2,0);"
+    "INSERT INTO stack_kind VALUES(0,0,2,0,5),(1,1,1,4,1);"
     "WITH RECURSIVE n(i) AS (VALUES(0) UNION ALL SELECT i+1 FROM n WHERE i<3) INSERT INTO"
-    " stack_window SELECT i, x'0000000002000405140400000100000100040114ffff' FROM n;"
+    " stack_window SELECT i, x'00000014040000000114ffff' FROM n;"
     "INSERT INTO mark(wall_ns,mono_ns,host,pid,type,name,seconds,value) VALUES"
     "(1700000000500000000,0,'h',7,'begin','epoch',NULL,NULL),"
     "(1700000002000000000,0,'h',7,'end','epoch',NULL,NULL),"

@@ -3,11 +3,11 @@ import collections
 import json
 import re
 import sqlite3
-import struct
 import subprocess
 
 import pytest
 
+from stack_rows import Kinds
 from test_where import WORKERS, line_of
 from test_where import recorded  # noqa: F401 (a fixture)
 
@@ -20,7 +20,7 @@ def made(program, tmp_path_factory):
     path = tmp_path_factory.mktemp("made") / "run.assay"
     subprocess.run([program, "run", "-q", "--levels", "process", "-o", path, "--", "true"], check=True, timeout=60)
     with sqlite3.connect(path) as db:
-        for table in ("stack_text", "stack_frame", "stack_node", "stack_process", "stack_thread", "stack_window"):
+        for table in ("stack_text", "stack_frame", "stack_node", "stack_process", "stack_thread", "stack_kind", "stack_window"):
             db.execute(f"delete from {table}")
         texts = ["", "/home/u/train.py", "main", "/usr/lib/python3.11/json/decoder.py", "raw_decode", "semi;colon.py", "a;b\nc", "python", "futex", "read"]
         db.executemany("insert into stack_text values(?, ?)", enumerate(texts))
@@ -31,8 +31,10 @@ def made(program, tmp_path_factory):
             (0, 100, 1, 5, "CPython 3.11.7", "readable", None, "python train.py", 50, 0), (1, 200, 100, 6, "CPython 3.11.7", "readable", None, "python; worker", 9, 0)])
         db.executemany("insert into stack_thread values(?, ?, ?, ?, ?, ?)", [(0, 100, 5, 100, 7, 1), (1, 100, 5, 101, 7, 0), (2, 200, 6, 200, 7, 1)])
 
+        kinds = Kinds(db)
+
         def row(thread, stack, call, state, ms):
-            return struct.pack(">HBHHBBH", thread, 0, stack, call, state, 20, ms)
+            return kinds.row(thread, stack, call, state, 20, ms)
         for second in [*range(0, 60), *range(300, 3600)]:
             data = row(0, 2, 0, 1, 700) + row(0, 1, 8, 2, 299) + row(1, 3, 9, 3, 1000) + row(2, 4, 0, 1, 400) + row(2, 0, 8, 2, 500) + row(2, 0, 0, 1, 100)
             db.execute("insert into stack_window values(?, ?)", (second, data))

@@ -2,13 +2,13 @@
 import json
 import shutil
 import sqlite3
-import struct
 import subprocess
 
 import pytest
 
 from browser import DRIVER, Browser
 from conftest import ROOT
+from stack_rows import Kinds
 
 pytestmark = pytest.mark.skipif(not DRIVER, reason="no chromedriver here; ./dev test installs it")
 
@@ -19,12 +19,13 @@ EVIL = "</script><img src=x onerror=window.evil=1><!--"
 
 TABLES = """
 DROP TABLE IF EXISTS stack_text; DROP TABLE IF EXISTS stack_frame; DROP TABLE IF EXISTS stack_node; DROP TABLE IF EXISTS stack_process;
-DROP TABLE IF EXISTS stack_thread; DROP TABLE IF EXISTS stack_window;
+DROP TABLE IF EXISTS stack_thread; DROP TABLE IF EXISTS stack_kind; DROP TABLE IF EXISTS stack_window;
 CREATE TABLE stack_text(id INTEGER PRIMARY KEY, text TEXT);
 CREATE TABLE stack_frame(id INTEGER PRIMARY KEY, file INTEGER, function INTEGER, first_line INTEGER, line INTEGER, whose INTEGER);
 CREATE TABLE stack_node(id INTEGER PRIMARY KEY, parent INTEGER, frame INTEGER, own INTEGER, inner INTEGER);
 CREATE TABLE stack_process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, start_ticks INTEGER, runtime TEXT, access TEXT, why TEXT, command TEXT, samples INTEGER, torn INTEGER);
 CREATE TABLE stack_thread(id INTEGER PRIMARY KEY, pid INTEGER, start_ticks INTEGER, tid INTEGER, name INTEGER, main INTEGER);
+CREATE TABLE stack_kind(id INTEGER PRIMARY KEY, thread INTEGER, stack INTEGER, call INTEGER, flags INTEGER);
 CREATE TABLE stack_window(id INTEGER PRIMARY KEY, data BLOB);
 """
 
@@ -37,7 +38,7 @@ class Stacks:
         self.path = path
         self.db = sqlite3.connect(path)
         self.db.executescript(TABLES)
-        self.texts, self.nodes, self.windows = {}, 0, {}
+        self.texts, self.nodes, self.windows, self.kinds = {}, 0, {}, Kinds(self.db)
 
     def text(self, text):
         if text not in self.texts:
@@ -57,7 +58,7 @@ class Stacks:
             self.db.execute("insert into stack_thread values(?, ?, 7, ?, ?, ?)", (thread, pid, pid + thread, self.text(name), main))
 
     def sample(self, second, thread, stack, state, ms, call="", looks=1):
-        row = struct.pack(">H", thread) + stack.to_bytes(3, "big") + struct.pack(">HBBH", self.text(call) if call else 0, state, looks, ms)
+        row = self.kinds.row(thread, stack, self.text(call) if call else 0, state, looks, ms)
         self.windows[second] = self.windows.get(second, b"") + row
 
     def close(self):

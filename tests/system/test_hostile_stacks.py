@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from conftest import FIXTURES, ROOT, clean_env, tried
+from stack_rows import Kinds
 
 sys.path.insert(0, str(ROOT / "tests"))
 from attack import TERMINAL  # noqa: E402  pylint: disable=wrong-import-position
@@ -20,9 +21,9 @@ NODES = 300
 WINDOWS = 20
 
 
-def packed(thread, stack, call=3, flags=5, looks=200, ms=1000):
+def packed(kinds, thread, stack):
     """A row of a window: a thread that runs and holds the interpreter's lock."""
-    return thread.to_bytes(2, "big") + stack.to_bytes(3, "big") + call.to_bytes(2, "big") + bytes((flags, looks)) + ms.to_bytes(2, "big")
+    return kinds.row(thread, stack, call=3, flags=5, looks=200, ms=1000)
 
 
 def fill(db, name):
@@ -33,7 +34,8 @@ def fill(db, name):
     db.executemany("insert into stack_node values(?, ?, ?, 3, 3)", [(i, i - 1, 3 + i % (NODES - 3)) for i in range(1, NODES)])
     db.execute("insert into stack_process values(0, ?, 1, 5, ?, 'readable', ?, ?, 1, 0)", (pid, name(1), name(2), name(3)))
     db.executemany("insert into stack_thread values(?, ?, 5, ?, ?, ?)", [(i, pid, 100000 + i, 3 + i % 40, i == 0) for i in range(20)])
-    window = b"".join(packed(k % 20, 1 + k % (NODES - 1)) for k in range(300))
+    kinds = Kinds(db)
+    window = b"".join(packed(kinds, k % 20, 1 + k % (NODES - 1)) for k in range(300))
     db.executemany("insert into stack_window values(?, ?)", [(second, window) for second in range(WINDOWS)])
 
 
@@ -112,10 +114,12 @@ ODD = [
     ("update stack_process set samples = -9223372036854775807, torn = 9223372036854775807, pid = -1, ppid = pid, start_ticks = -1, access = 'nonsense'", "counts below zero"),
     ("update stack_process set ppid = pid", "a process that is its own parent"),
     ("update stack_window set id = id * 500000000000000000 - 9000000000000000000", "seconds beyond all years"),
-    ("update stack_window set data = zeroblob(7)", "half a row"),
+    ("update stack_window set data = zeroblob(5)", "half a row"),
     ("update stack_window set data = 'abcdefghijklmnopqrstuvwxyz' where id < 10; update stack_window set data = 5 where id > 15", "windows that are no bytes"),
-    ("with recursive n(i) as (select 20 union all select i + 1 from n where i < 300000) insert into stack_window select i, zeroblob(11) from n", "300,000 seconds"),
+    ("with recursive n(i) as (select 20 union all select i + 1 from n where i < 300000) insert into stack_window select i, zeroblob(6) from n", "300,000 seconds"),
     ("drop table stack_text; create table stack_text(id, text); insert into stack_text select id, 'x' from stack_frame", "a table without its key"),
+    ("update stack_kind set thread = -1, stack = 1e18, call = id * 1000000, flags = -5", "kinds of nobody"),
+    ("update stack_kind set id = id * 100000", "kinds beyond what a row can name"),
     ("drop table stack_node", "no tree"),
 ]
 
@@ -137,7 +141,8 @@ def fill_with_a_chain(db, name):
     db.executemany("insert into stack_node values(?, 0, ?, 3, 3)", [(i, 3 + i % 50000) for i in range(1, 60000)])
     db.executemany("insert into stack_process values(?, ?, ?, 5, 'CPython 3.11.7', 'readable', null, 'x', 1, 0)", [(i, 100000 + i, 100001 + i) for i in range(1024)])
     db.executemany("insert into stack_thread values(?, ?, 5, ?, 3, 1)", [(i, 100000 + i % 1000, 100000 + i) for i in range(65535)])
-    window = b"".join(packed(k % 65535, 1 + k % 59999) for k in range(65536))
+    kinds = Kinds(db)
+    window = b"".join(packed(kinds, k % 65535, 1 + k % 59999) for k in range(65536))
     db.executemany("insert into stack_window values(?, ?)", [(second, window) for second in range(WINDOWS)])
 
 

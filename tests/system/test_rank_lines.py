@@ -1,12 +1,12 @@
 """The line that a straggler is in, beside the others'."""
 import json
 import sqlite3
-import struct
 import sys
 
 import pytest
 
 from conftest import ROOT
+from stack_rows import Kinds
 from test_ranks import report, small_job, weave  # noqa: F401 (a fixture)
 
 sys.path.insert(0, str(ROOT / "tests" / "ranks"))
@@ -26,12 +26,13 @@ def put_stacks(path, pid, shares, seconds=40, seed=0):
         db.executemany("insert into stack_text values(?, ?)", enumerate(texts))
         db.execute("insert into stack_process values(0, ?, 1, 7, 'CPython 3.11.7', 'readable', null, 'python train.py', 800, 0)", (pid,))
         db.execute("insert into stack_thread values(0, ?, 7, ?, 0, 1)", (pid, pid))
+        kinds = Kinds(db)
         for second in range(seconds):
             wave = 1 + 0.1 * ((second + seed) % 5 - 2)
             first = min(round(1000 * shares[0][1] * wave), 1000)
             rest = sum(share for _, share in shares[1:]) or 1
             parts = [first, *(round((1000 - first) * share / rest) for _, share in shares[1:])]
-            rows.append((second, b"".join(struct.pack(">HBHHBBH", 0, 0, i, 0, 1, max(ms // 50, 1), ms) for i, ms in enumerate(parts, 1) if ms)))
+            rows.append((second, b"".join(kinds.row(0, i, 0, 1, max(ms // 50, 1), ms) for i, ms in enumerate(parts, 1) if ms)))
         db.executemany("insert into stack_window values(?, ?)", rows)
     db.close()
 

@@ -203,6 +203,8 @@ static void ids_are_checked(void **state UNUSED)
             "UPDATE stack_thread SET id = id + 70000",
             "UPDATE stack_thread SET pid = -1, tid = 99999999999, name = 1e300",
             "UPDATE stack_window SET data = x'ffffffffffffffffffffff'",
+            "UPDATE stack_kind SET thread = -1, stack = 99999999, call = 1e300, flags = 77",
+            "UPDATE stack_kind SET id = id + 16777215",
             "UPDATE stack_window SET data = x'00', id = 9223372036854775807 WHERE id = 1",
             "UPDATE stack_window SET data = zeroblob(3000000)",
             "INSERT INTO stack_text VALUES(9223372036854775807, 'x')",
