@@ -243,7 +243,8 @@ static int start_push(struct serve_run *s, bool has_state, struct err *err)
             .dir = setup->state[0] && has_state ? dir : NULL,
             .live = s->live,
             .exposition = &setup->settings.exposition,
-            .started_wall_ns = s->started_wall_ns};
+            .started_wall_ns = s->started_wall_ns,
+            .version = program_version};
         s->push_kept = pc.dir != NULL;
         int r = push_open(&pc, &s->push, text, sizeof(text), err);
         if (r == 0 && text[0])

@@ -18,15 +18,29 @@
 
 #define WRITE_PATH "/api/v1/write"
 #define IMPORT_PATH "/api/v1/import/prometheus"
+#define OTLP_PATH "/v1/metrics"
 #define POST_TIMEOUT_NS (5 * NS_PER_S)
 #define RETRY_FIRST_NS NS_PER_S
 #define RETRY_MOST_NS (30 * NS_PER_S)
 #define FAREWELL_NS (5 * NS_PER_S) /* for what waits when the program ends */
 
+/* By the path of the address. */
+enum push_kind { PUSH_REMOTE_WRITE, PUSH_TEXT, PUSH_OTLP, PUSH_KINDS };
+
+static const struct push_format {
+        const char *queue; /* how a queue on disk is marked */
+        const char *type, *encoding, *version;
+        bool is_timed; /* the address has the time */
+} push_formats[PUSH_KINDS] = {
+    [PUSH_REMOTE_WRITE] = {"remote-write", "application/x-protobuf", "snappy", "0.1.0", false},
+    [PUSH_TEXT] = {"text-gzip", "text/plain", "gzip", NULL, true},
+    [PUSH_OTLP] = {"otlp-json", "application/json", "gzip", NULL, false},
+};
+
 struct push {
         struct push_config config;
         char url[PUSH_URL_MAX], token_file[PUSH_PATH_MAX];
-        bool as_text;
+        enum push_kind kind;
         struct remote_labels labels;
 
         /* The taker's. */
@@ -149,10 +163,14 @@ static bool encode(struct push *p, int64_t time_ms)
         char *small = NULL;
         size_t n = 0;
         strbuf_clear(&p->body);
-        if (!p->as_text)
+        if (p->kind == PUSH_REMOTE_WRITE)
                 return remote_encode(p->writer, strbuf_str(&p->text), p->text.len, time_ms,
                                      &p->body);
-        remote_relabel(&p->labels, strbuf_str(&p->text), p->text.len, &relabelled);
+        if (p->kind == PUSH_OTLP)
+                otlp_encode(&p->labels, p->config.version, strbuf_str(&p->text), p->text.len,
+                            time_ms, &relabelled);
+        else
+                remote_relabel(&p->labels, strbuf_str(&p->text), p->text.len, &relabelled);
         bool done = !relabelled.failed && zlib_gzip(relabelled.s, relabelled.len, &small, &n);
         if (done)
                 strbuf_put(&p->body, small, n);
@@ -180,12 +198,12 @@ static void take_moment(struct push *p)
                 enqueue(p, time_ms);
 }
 
-/* The end of all series, a moment after the last values. The text import has no such thing. */
+/* The end of all series, a moment after the last values. Only remote-write has such a thing. */
 static void take_ends(struct push *p)
 {
         int64_t time_ms = clock_wall_ns() / NS_PER_MS + 1;
         strbuf_clear(&p->text);
-        if (!p->as_text && remote_series(p->writer) > 0 && encode(p, time_ms))
+        if (p->kind == PUSH_REMOTE_WRITE && remote_series(p->writer) > 0 && encode(p, time_ms))
                 enqueue(p, time_ms);
 }
 
@@ -251,17 +269,14 @@ static enum outcome post(struct push *p, const struct push_item *item)
         char query[48], answer[FETCH_ANSWER_MAX];
         long status;
         snprintf(query, sizeof(query), "timestamp=%" PRId64, item->time_ms);
-        const struct fetch_body remote = {.data = item->body,
-                                          .len = item->len,
-                                          .type = "application/x-protobuf",
-                                          .encoding = "snappy",
-                                          .version = "0.1.0"};
-        const struct fetch_body text = {.data = item->body,
+        const struct push_format *format = &push_formats[p->kind];
+        const struct fetch_body body = {.data = item->body,
                                         .len = item->len,
-                                        .type = "text/plain",
-                                        .encoding = "gzip",
-                                        .query = query};
-        int r = fetch_post(p->fetch, p->as_text ? &text : &remote, &status, answer, &err);
+                                        .type = format->type,
+                                        .encoding = format->encoding,
+                                        .version = format->version,
+                                        .query = format->is_timed ? query : NULL};
+        int r = fetch_post(p->fetch, &body, &status, answer, &err);
         if (r > 0)
                 return judge(p, status, answer);
         if (r < 0)
@@ -342,9 +357,8 @@ static int push_prepare(struct push *p, char *notice, size_t size, struct err *e
         const struct push_config *c = &p->config;
         p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         p->writer = remote_open(&p->labels);
-        const struct push_queue_config qc = {.dir = c->dir,
-                                             .kind = p->as_text ? "text-gzip" : "remote-write",
-                                             .bytes_max = c->queue_bytes};
+        const struct push_queue_config qc = {
+            .dir = c->dir, .kind = push_formats[p->kind].queue, .bytes_max = c->queue_bytes};
         p->queue = push_queue_open(&qc, notice, size);
         if (p->wake_fd < 0 || !p->writer || !p->queue)
                 return err_set(err, -ENOMEM, "out of memory");
@@ -354,6 +368,15 @@ static int push_prepare(struct push *p, char *notice, size_t size, struct err *e
                                         .wake = p->wake_fd,
                                         .verb = "push to"};
         return fetch_open(&fc, &p->fetch, err);
+}
+
+static enum push_kind kind_of(const char *url)
+{
+        const char *query = strchrnul(url, '?');
+        size_t len = (size_t)(query - url), n = strlen(OTLP_PATH);
+        if (strstr(url, IMPORT_PATH))
+                return PUSH_TEXT;
+        return len > n && strncmp(query - n, OTLP_PATH, n) == 0 ? PUSH_OTLP : PUSH_REMOTE_WRITE;
 }
 
 int push_open(const struct push_config *config, struct push **ret, char *notice, size_t size,
@@ -370,7 +393,7 @@ int push_open(const struct push_config *config, struct push **ret, char *notice,
         snprintf(p->url, sizeof(p->url), "%s", config->url);
         if (config->token_file)
                 snprintf(p->token_file, sizeof(p->token_file), "%s", config->token_file);
-        p->as_text = strstr(p->url, IMPORT_PATH) != NULL;
+        p->kind = kind_of(p->url);
         pthread_mutex_init(&p->lock, NULL);
         pthread_mutex_init(&p->told_lock, NULL);
         life_init_wake(&p->news);

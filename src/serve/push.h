@@ -1,7 +1,8 @@
 /*
  * Pushes what /metrics would tell to an engine, for nodes that cannot be scraped: Prometheus'
- * remote-write, or VictoriaMetrics' text import. One thread takes moments at its beat and puts them
- * into a bounded queue, another sends them in their order; sampling and serving wait for neither.
+ * remote-write, VictoriaMetrics' text import, or OTLP/HTTP in JSON. One thread takes moments at its
+ * beat and puts them into a bounded queue, another sends them in their order; sampling and serving
+ * wait for neither.
  */
 #pragma once
 
@@ -23,6 +24,7 @@ struct push_config {
         struct live *live;
         const struct exposition_options *exposition; /* copied */
         int64_t started_wall_ns;
+        const char *version; /* the program's */
 };
 
 struct push;

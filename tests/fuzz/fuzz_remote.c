@@ -57,6 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 if (remote_encode(w, "", 0, 1700000000000, &out) && count(&out) != first)
                         abort();
         }
+        otlp_encode(&labels, "1", s, size, 1700000000000, &out);
+        strbuf_clear(&out);
         remote_relabel(&labels, s, size, &again);
         remote_close(w);
         strbuf_finish(&out);

@@ -1,6 +1,8 @@
 """`assay serve --push`: what an engine has afterwards is what a scrape would have given, whatever happens to the engine in between."""
 import contextlib
+import gzip
 import http.server
+import json
 import os
 import pathlib
 import re
@@ -316,3 +318,63 @@ def test_sizes_are_as_documented(program, tmp_path):
             if "SANITIZED" not in os.environ:
                 assert used < memory * 1.15, used
     sink.shutdown()
+
+
+# ---- OpenTelemetry ----
+
+def attributes(list_):
+    """KeyValue messages: keys once, values of the one kind that we write."""
+    found = {a["key"]: a["value"]["stringValue"] for a in list_}
+    assert len(found) == len(list_) and all(set(a) == {"key", "value"} and set(a["value"]) == {"stringValue"} for a in list_)
+    return found
+
+
+def otlp_points(body):
+    """{(name, labels): (kind, value)} of a request, checked against the JSON mapping of OTLP: lowerCamelCase names, 64-bit numbers as texts, enums as numbers."""
+    (resource,) = body["resourceMetrics"]
+    assert set(body) == {"resourceMetrics"} and set(resource) == {"resource", "scopeMetrics"} and set(resource["resource"]) == {"attributes"}
+    (scope,) = resource["scopeMetrics"]
+    assert scope["scope"]["name"] == "assay" and re.fullmatch(r"\d+\.\d+\.\d+\S*", scope["scope"]["version"])
+    found, names = {}, set()
+    for metric in scope["metrics"]:
+        assert set(metric) - {"unit"} in ({"name", "gauge"}, {"name", "sum"}) and metric["name"] not in names, "a metric comes once"
+        names.add(metric["name"])
+        kind = "sum" if "sum" in metric else "gauge"
+        assert set(metric[kind]) == ({"dataPoints", "aggregationTemporality", "isMonotonic"} if kind == "sum" else {"dataPoints"})
+        assert kind == "gauge" or (metric["sum"]["aggregationTemporality"] == 2 and metric["sum"]["isMonotonic"] is True)
+        assert metric[kind]["dataPoints"]
+        for point in metric[kind]["dataPoints"]:
+            assert set(point) == {"attributes", "timeUnixNano", "asDouble"} and re.fullmatch(r"\d{19}", point["timeUnixNano"])
+            assert isinstance(point["asDouble"], (int, float)) and abs(int(point["timeUnixNano"]) / 1e9 - time.time()) < 600
+            labels = ",".join(f'{k}="{v}"' for k, v in sorted(attributes(point["attributes"]).items()))
+            assert (metric["name"], labels) not in found
+            found[metric["name"], labels] = kind, float(point["asDouble"]), metric.get("unit")
+    return attributes(resource["resource"]["attributes"]), found
+
+
+def test_opentelemetry_has_what_a_scrape_has(program, tmp_path):
+    server = Hostile("204")
+    with Server(program, tmp_path, TOUR, "--speed", "1000", *PLAIN, "--state", "none", "--push", server.url + "/otlp/v1/metrics") as s:
+        scraped = {}
+        for name, v in s.ready().wait(lambda: settled(s)).items():
+            family, labels = OWN.fullmatch(name).groups()
+            scraped[family, ",".join(sorted((labels or "").split(",")))] = pytest.approx(v, rel=1e-12)
+        n = len(server.asked)
+        s.wait(lambda: len(server.asked) > n + 2)
+    path, headers, raw = server.asked[n + 1]
+    assert path == "/otlp/v1/metrics" and (headers["Content-Type"], headers["Content-Encoding"]) == ("application/json", "gzip")
+    resource, points = otlp_points(json.loads(gzip.decompress(raw)))
+    assert resource == {"service.name": "assay", "service.instance.id": "n1", "rack": "7"}
+    assert len(scraped) > 30 and {k: points[k][1] for k in scraped} == scraped
+    kinds = {name: point[0] for (name, _), point in points.items()}
+    assert kinds["assay_gpu_energy_joules_total"] == "sum" and kinds["assay_gpu_up"] == "gauge"
+    assert {u for (name, _), (_, _, u) in points.items() if name.endswith("_joules_total")} == {"J"}
+    server.shutdown()
+
+
+def test_a_collector_that_is_busy_gets_it_again(program, tmp_path):
+    server = Hostile("503 busy", "200")
+    with Server(program, tmp_path, TOUR, "--speed", "1", *PLAIN, "--state", "none", "--push", server.url + "/v1/metrics") as s:
+        s.wait(lambda: len(server.asked) >= 3)
+    assert server.asked[0][2] == server.asked[1][2] != server.asked[2][2]
+    server.shutdown()

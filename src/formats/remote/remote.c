@@ -4,7 +4,7 @@
 #include "base/lookup.h"
 #include "base/num.h"
 #include "base/text.h"
-#include "formats/exposition/text.h"
+#include "formats/remote/line.h"
 
 #include <stdlib.h>
 
@@ -66,14 +66,7 @@ static const struct remote_label *find_added(const struct remote_labels *l, stru
 /* --- a line of the text ------------------------------------------------------------------------
  */
 
-struct line_parts {
-        struct word name, block; /* the block with its braces; empty for none */
-        struct exposition_point point;
-        const char *point_text; /* the value as it is written, to the end of the line */
-        size_t point_len;
-};
-
-static bool split_line(const char *s, size_t len, struct line_parts *ret)
+bool remote_split_line(const char *s, size_t len, struct line_parts *ret)
 {
         size_t at = exposition_name_len(s, len);
         *ret = (struct line_parts){.name = {s, at}};
@@ -92,8 +85,7 @@ static bool split_line(const char *s, size_t len, struct line_parts *ret)
         return exposition_read_point(s + at, len - at, &ret->point);
 }
 
-/* The next line of a text; false at its end. */
-static bool next_line(const char **at, const char *end, struct word *ret)
+bool remote_next_line(const char **at, const char *end, struct word *ret)
 {
         if (*at >= end)
                 return false;
@@ -313,7 +305,7 @@ static bool add_line(struct remote_writer *w, struct word line, int64_t time_ms)
 {
         struct pair pairs[REMOTE_LABELS_MAX];
         struct line_parts parts;
-        if (!split_line(line.s, line.len, &parts) || w->now.n == REMOTE_SERIES_MAX)
+        if (!remote_split_line(line.s, line.len, &parts) || w->now.n == REMOTE_SERIES_MAX)
                 return true;
         if (!reserve_line(&w->scratch, line.len))
                 return false;
@@ -370,7 +362,7 @@ bool remote_encode(struct remote_writer *w, const char *text, size_t len, int64_
         w->now = (struct generation){.bytes = old.bytes, .keys = old.keys, .cap = old.cap};
         strbuf_clear(&w->now.bytes);
         strbuf_clear(&w->request);
-        while (done && next_line(&text, end, &line))
+        while (done && remote_next_line(&text, end, &line))
                 done = line.len == 0 || line.s[0] == '#' || add_line(w, line, time_ms);
         if (done)
                 put_ends(w, time_ms);
@@ -439,8 +431,8 @@ void remote_relabel(const struct remote_labels *labels, const char *text, size_t
         const char *end = text + len;
         struct line_parts parts;
         struct word line;
-        while (!out->failed && next_line(&text, end, &line)) {
-                if (line.len > 0 && line.s[0] != '#' && split_line(line.s, line.len, &parts))
+        while (!out->failed && remote_next_line(&text, end, &line)) {
+                if (line.len > 0 && line.s[0] != '#' && remote_split_line(line.s, line.len, &parts))
                         relabel_line(labels, &parts, out);
         }
 }

@@ -53,6 +53,14 @@ size_t remote_series(const struct remote_writer *w);
 void remote_relabel(const struct remote_labels *labels, const char *text, size_t len,
                     struct strbuf *out);
 
+/*
+ * The text as a request of OTLP/HTTP in JSON: counters are cumulative sums, all else gauges; the
+ * labels are the resource's attributes, job and instance as service.name and service.instance.id.
+ * Lines that cannot be read, and values that are no numbers, are left out.
+ */
+void otlp_encode(const struct remote_labels *labels, const char *version, const char *text,
+                 size_t len, int64_t time_ms, struct strbuf *out);
+
 /* A snappy block of n bytes (at most UINT32_MAX). The format is google/snappy's format_description.
  */
 void snappy_put(const char *s, size_t n, struct strbuf *out);
