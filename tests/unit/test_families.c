@@ -37,6 +37,7 @@ static double example(enum metric metric)
                : unit == UNIT_HERTZ   ? 1.98e9
                : unit == UNIT_WATTS   ? 500
                : unit == UNIT_NUMBER  ? 4
+               : unit == UNIT_SECONDS ? 4096
                                       : 1000.0 * 1024 * 1024 * 1000;
 }
 

@@ -34,6 +34,7 @@ struct exposition_options {
         bool own;          /* our own families */
         bool owner_labels; /* who holds the GPU, on dcgm-exporter's series too */
         bool no_hostname;
+        bool serial_label;              /* a collectors file asks for the board's serial number */
         char hostname[ENTITY_TEXT_MAX]; /* of this machine, and where the source tells none */
         char own_host[ENTITY_TEXT_MAX]; /* what sources call this machine: hostname stands for it */
         const char *version;

@@ -100,10 +100,27 @@ static bool choose_named(struct exposition_options *o, unsigned dialects, const 
         return known;
 }
 
-/* Labels are ours to give: dcgm-exporter takes them from rows of this type. */
+/* dcgm-exporter takes labels from rows of this type. */
 static bool is_label(const char *type)
 {
         return strcasecmp(type, "label") == 0;
+}
+
+/* The driver's version is a label anyhow. */
+static void choose_label(struct exposition_options *o, const char *name, struct strbuf *notices)
+{
+        static const char *const serial[] = {"DCGM_FI_DEV_SERIAL", "DCGM_FI_DEV_BOARD_SERIAL"};
+        static const char *const always[] = {"DCGM_FI_DRIVER_VERSION",
+                                             "DCGM_FI_SYSTEM_DRIVER_VERSION"};
+        for (size_t i = 0; i < ARRAY_LEN(serial); i++) {
+                if (strcmp(name, serial[i]) == 0) {
+                        o->serial_label = true;
+                        return;
+                }
+                if (strcmp(name, always[i]) == 0)
+                        return;
+        }
+        strbuf_putf(notices, "collectors: there is no label '%.80s', ignoring\n", name);
 }
 
 static int read_row(struct exposition_options *o, unsigned dialects, const struct csvtext *row,
@@ -117,8 +134,10 @@ static int read_row(struct exposition_options *o, unsigned dialects, const struc
         }
         char *type = text_trim(row->fields[1]);
         bool counter = strcasecmp(type, "counter") == 0;
-        if (is_label(type))
+        if (is_label(type)) {
+                choose_label(o, name, notices);
                 return 0;
+        }
         if (!counter && strcasecmp(type, "gauge") != 0) {
                 err_set(err, ERR_DATA, "collectors: '%.40s' of '%.60s' is not a type", type, name);
                 return err_hint(err, "the types are gauge, counter and label");
@@ -154,6 +173,7 @@ int exposition_choose(struct exposition_options *o, unsigned dialects, char *tex
         text += mark;
         len -= mark;
         o->n_chosen = 0;
+        o->serial_label = false;
         blank_comments(text, len);
         csvtext_init(&rows, text, len);
         while (r == 0 && csvtext_next(&rows))

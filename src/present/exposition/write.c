@@ -61,6 +61,8 @@ static void make_dcgm_labels(const struct text *t, const struct entity *e,
                              enum exposition_dialect dialect, struct strbuf *out)
 {
         static const char *const host_names[] = {"Hostname", "hostname"};
+        static const char *const serial_names[] = {"DCGM_FI_DEV_SERIAL",
+                                                   "DCGM_FI_DEV_BOARD_SERIAL"};
         static const char *const driver_names[] = {"DCGM_FI_DRIVER_VERSION",
                                                    "DCGM_FI_SYSTEM_DRIVER_VERSION"};
         const struct entity *parent = e->kind == ENTITY_GPU ? e : text_parent_of(t->in, e);
@@ -82,6 +84,9 @@ static void make_dcgm_labels(const struct text *t, const struct entity *e,
                 text_put_label_if(out, host_names[dialect], host_label(t->o, host));
         text_put_label_if(out, driver_names[dialect],
                           text_of_device(e, parent, ENTITY_TEXT_DRIVER));
+        if (t->o->serial_label)
+                text_put_label_if(out, serial_names[dialect],
+                                  text_of_device(e, parent, ENTITY_TEXT_SERIAL));
         if (t->o->owner_labels)
                 put_owner_labels(out, t->in, e, uuid);
 }
