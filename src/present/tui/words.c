@@ -196,6 +196,10 @@ void words_name(char *buf, size_t size, const char *name, int w)
 
 void words_metric(char *buf, size_t size, enum metric metric, int w)
 {
+        if (metric == METRIC_REAL_UTIL && (int)size > w && w >= text_width("Real Utilization")) {
+                snprintf(buf, size, "Real Utilization");
+                return;
+        }
         /* Its name in files says something else. */
         words_name(buf, size,
                    metric == METRIC_MEM_COPY_UTIL ? "memory_controller" : metric_info(metric)->name,
