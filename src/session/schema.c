@@ -321,9 +321,8 @@ static void put_engines(struct strbuf *out)
         strbuf_puts(out, "CREATE VIEW engines AS SELECT t.tick, t.time, t.elapsed, n.engine, n.url,"
                          " n.model, n.gpus, n.why AS absent");
         put_host_columns(out, METRIC_SCOPE_SERVING, "n.item");
-        strbuf_puts(out,
-                    " FROM host_ticks t JOIN serving_note n ON n.tick = (SELECT max(x.tick) FROM"
-                    " serving_note x WHERE x.item = n.item AND x.tick <= t.tick);");
+        strbuf_puts(out, HOST_TICKS " JOIN serving_note n ON n.tick = (SELECT max(x.tick) FROM"
+                                    " serving_note x WHERE x.item = n.item AND x.tick <= t.tick);");
 }
 
 /* All rows of a table are one statement: each one more would be parsed, planned and run alone. */
