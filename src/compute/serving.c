@@ -72,9 +72,18 @@ static void compute_times(const struct serving_reading *before, const struct ser
         }
 }
 
-/* Little's law: so many are under way as come a second times how long each takes. */
-static struct value serving_batch(const struct value v[SERVING_COUNT])
+/* Whether tokens are counted when their request ends, and not as they are generated: then many come
+ * in one interval and none in the next. */
+static bool counts_at_end(enum engine_kind kind)
 {
+        return kind == ENGINE_LLAMACPP || kind == ENGINE_TGI;
+}
+
+/* Little's law: so many are under way as come a second times how long each takes. */
+static struct value serving_batch(enum engine_kind kind, const struct value v[SERVING_COUNT])
+{
+        if (counts_at_end(kind))
+                return value_missing(STATE_UNSUPPORTED);
         struct value tokens = v[SERVING_OUTPUT], each = v[SERVING_ITL];
         if (!value_there(tokens) || !value_there(each))
                 return value_missing((enum state)(value_there(tokens) ? each.state : tokens.state));
@@ -100,5 +109,5 @@ void serving_compute(const struct serving_reading *before, const struct serving_
                         ret->v[i] = now->v[i];
         }
         compute_times(before, now, ret->v);
-        ret->v[SERVING_BATCH] = serving_batch(ret->v);
+        ret->v[SERVING_BATCH] = serving_batch(now->kind, ret->v);
 }

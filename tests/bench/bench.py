@@ -234,6 +234,12 @@ def bench_stacks(_tmp):
     subprocess.run([sys.executable, HERE / "stacks_bench.py", BUILD], check=True)
 
 
+def bench_engines(_tmp):
+    """Ten model servers once a second: what asking them costs; then thirty played ones and what limits each."""
+    subprocess.run([sys.executable, HERE / "engines_bench.py", BUILD], check=True)
+    subprocess.run([sys.executable, HERE.parent / "serving" / "scenarios.py"], check=True)
+
+
 def bench_flight(_tmp):
     sys.stdout.flush()
     subprocess.run([sys.executable, HERE / "flight_bench.py", BUILD], check=True)
@@ -246,7 +252,7 @@ def bench_nodes(_tmp):
 
 BENCHES = {"replay": bench_replay, "beside": bench_beside, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
            "store": bench_store, "nvml": bench_nvml, "host": bench_host, "lib": bench_lib, "python": bench_python, "serve": bench_serve,
-           "diff": bench_diff, "ranks": bench_ranks, "hangs": bench_hangs, "fleet": bench_fleet, "nodes": bench_nodes, "flight": bench_flight, "stacks": bench_stacks}
+           "diff": bench_diff, "ranks": bench_ranks, "hangs": bench_hangs, "fleet": bench_fleet, "nodes": bench_nodes, "flight": bench_flight, "engines": bench_engines, "stacks": bench_stacks}
 
 
 def main():

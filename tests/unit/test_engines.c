@@ -328,6 +328,105 @@ static void servers_that_hold_a_gpu_are_found(void **state UNUSED)
         assert_int_equal(system(command), 0);
 }
 
+/* --- what limits a server -------------------------------------------------------------------- */
+
+/* A minute of a server and its GPUs that stay as they are. */
+static struct served decide(struct serving *s, struct serving_moment *m)
+{
+        static struct serving_window w;
+        struct served ret = {0};
+        memset(&w, 0, sizeof(w));
+        snprintf(s->url, sizeof(s->url), "%s", "x");
+        s->present = true;
+        for (int i = 1; i <= 60; i++) {
+                m->mono_ns = s->mono_ns = i * NS_PER_S;
+                serving_window_add(&w, s, m);
+        }
+        serving_window_decide(&w, s, &ret);
+        return ret;
+}
+
+static void set_gpus(struct serving_moment *m, double n, enum limiter limiter, double busy,
+                     double tensor, double dram)
+{
+        *m = (struct serving_moment){.gpus = n, .flops = 1e15, .memory = 4e12};
+        m->limiter[limiter] = 1;
+        m->input[SERVING_IN_BUSY] = value_ok(busy);
+        m->input[SERVING_IN_TENSOR] = value_ok(tensor);
+        m->input[SERVING_IN_DRAM] = value_ok(dram);
+        m->input[SERVING_IN_POWER] = value_ok(500 * n);
+}
+
+static void headroom_ends_at_the_fullest_unit(void **state UNUSED)
+{
+        static struct serving s;
+        struct serving_moment m;
+        memset(&s, 0, sizeof(s));
+        set_gpus(&m, 1, LIMITER_MEMORY_BANDWIDTH, 1, 0.1, 0.8);
+        s.v[SERVING_RUNNING] = value_ok(8);
+        s.v[SERVING_WAITING] = value_ok(0);
+        s.v[SERVING_CACHE_USED] = value_ok(0.5);
+        s.v[SERVING_OUTPUT] = value_ok(1000);
+        s.v[SERVING_PROMPT] = value_ok(500);
+        s.v[SERVING_FLOPS] = value_ok(3e14);
+        s.v[SERVING_READ] = value_ok(2e12);
+        struct served r = decide(&s, &m);
+        assert_int_equal(r.limit, SERVING_LIMIT_BATCH);
+        assert_int_equal(r.full, SERVED_UNIT_CACHE); /* weights are read once: memory is not it */
+        assert_true(is_near(r.v[SERVED_HEADROOM], 1000));
+        assert_true(fabs(r.v[SERVED_TOKENS_PER_JOULE].v - 2) < 1e-9);
+        assert_true(fabs(r.v[SERVED_TOKENS_PER_GPU_HOUR].v - 3.6e6) < 1e-3);
+        assert_true(fabs(r.v[SERVED_MFU].v - 0.3) < 1e-9);
+        assert_true(fabs(r.v[SERVED_MBU].v - 0.5) < 1e-9);
+        s.v[SERVING_RUNNING] = value_ok(100);
+        r = decide(&s, &m);
+        assert_int_equal(r.limit, SERVING_LIMIT_DECODE);
+        assert_int_equal(r.full, SERVED_UNIT_DRAM);
+        assert_true(fabs(r.v[SERVED_HEADROOM].v - 250) < 1e-6);
+        assert_int_equal(r.size, SERVING_SIZE_KEEP);
+        s.v[SERVING_WAITING] = value_ok(3);
+        assert_int_equal(decide(&s, &m).size, SERVING_SIZE_ADD);
+        s.v[SERVING_CACHE_USED] = value_missing(STATE_NONE);
+        m.input[SERVING_IN_TENSOR] = m.input[SERVING_IN_DRAM] = value_missing(STATE_DENIED);
+        assert_false(value_there(decide(&s, &m).v[SERVED_HEADROOM]));
+}
+
+static void a_gpu_is_spare_where_the_others_carry_the_load(void **state UNUSED)
+{
+        static struct serving s;
+        struct serving_moment m;
+        memset(&s, 0, sizeof(s));
+        s.v[SERVING_RUNNING] = value_ok(2);
+        s.v[SERVING_WAITING] = value_ok(0);
+        s.v[SERVING_CACHE_USED] = value_ok(0.2);
+        s.v[SERVING_OUTPUT] = value_ok(100);
+        set_gpus(&m, 2, LIMITER_HOST_WAITING, 0.3, 0.1, 0.2);
+        assert_int_equal(decide(&s, &m).size, SERVING_SIZE_RETURN);
+        set_gpus(&m, 1, LIMITER_HOST_WAITING, 0.3, 0.1, 0.2);
+        assert_int_equal(decide(&s, &m).size, SERVING_SIZE_KEEP); /* its only one */
+        set_gpus(&m, 2, LIMITER_HOST_WAITING, 0.4, 0.1, 0.2);
+        assert_int_equal(decide(&s, &m).size, SERVING_SIZE_KEEP);
+        s.v[SERVING_CACHE_USED] = value_missing(STATE_NONE);
+        set_gpus(&m, 2, LIMITER_HOST_WAITING, 0.1, 0.1, 0.1);
+        assert_int_equal(decide(&s, &m).size, SERVING_SIZE_KEEP); /* nobody knows the cache */
+}
+
+static void advice_is_in_the_engines_words(void **state UNUSED)
+{
+        assert_non_null(strstr(serving_advice(SERVING_LIMIT_CACHE, ENGINE_VLLM, true),
+                               "--gpu-memory-utilization"));
+        assert_non_null(strstr(serving_advice(SERVING_LIMIT_BATCH, ENGINE_SGLANG, true),
+                               "--max-running-requests"));
+        assert_null(strstr(serving_advice(SERVING_LIMIT_BATCH, ENGINE_SGLANG, false), "--max"));
+        assert_string_equal(serving_advice(SERVING_LIMIT_UNKNOWN, ENGINE_VLLM, false), "");
+        for (enum serving_limiter i = SERVING_LIMIT_UNKNOWN + 1; i < SERVING_LIMIT_COUNT; i++) {
+                for (enum engine_kind k = 0; k <= ENGINE_COUNT; k++)
+                        assert_true(i == SERVING_LIMIT_CACHE && k == ENGINE_UNKNOWN
+                                        ? true
+                                        : serving_advice(i, k, false)[0] != '\0');
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -346,6 +445,9 @@ int main(void)
             cmocka_unit_test(a_command_line_says_the_port),
             cmocka_unit_test(sockets_that_listen_are_found),
             cmocka_unit_test(servers_that_hold_a_gpu_are_found),
+            cmocka_unit_test(headroom_ends_at_the_fullest_unit),
+            cmocka_unit_test(a_gpu_is_spare_where_the_others_carry_the_load),
+            cmocka_unit_test(advice_is_in_the_engines_words),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
