@@ -315,6 +315,10 @@ class AssayMagics(Magics):
         print(f"assay: wrote {path}")
 
     def _plot_here(self, options: Dict[str, Any]) -> None:
+        charts = self.book.charts(**options)
+        if charts is not None:
+            display(charts)
+            return
         with tempfile.TemporaryDirectory(prefix="assay-plot-") as folder:
             path = self.book.plot(Path(folder) / "plot.svg", **options)
             display(SVG(data=path.read_text(encoding="utf-8")))

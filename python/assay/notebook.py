@@ -23,6 +23,10 @@ from .session import Cell, Level, PathLike, Recording, Session, Target, frame_of
 SESSIONS = (".assay", ".csv", ".jsonl", ".txt", ".zip")
 # A mark in a session holds 32 KiB; longer cells are cut there, not in the history.
 SOURCE_MAX = 24000
+# Charts of the page by the keys that notebooks have used before; the page's own names are those of the metrics.
+CHARTS = {"cpu_summary": "cpu", "cpu": "cpu", "memory": "memory", "mem": "memory", "io": "io", "io_read": "io", "io_write": "io", "gpu_util_summary": "gpu_util",
+          "gpu_util": "gpu_util", "gpu_mem_summary": "fb_used", "gpu_mem": "fb_used"}
+METRIC_CHARTS = ("real_util", "sm_active", "tensor_active", "dram_active", "fb_used", "power", "sm_clock", "gpu_temp", "pcie_rx", "pcie_tx", "nvlink_total")
 SAMPLE_WAIT = 2.0  # seconds at most until a sample after a cell
 
 
@@ -216,16 +220,28 @@ class Notebook:
             time.sleep(min(2 * self.monitor.interval, SAMPLE_WAIT) if self.monitor else 0)
             return self.report(str(cell.index), level)
 
+    def _phase(self, where: Optional[str]) -> Optional[str]:
+        """The cells of a range as phases; None for the whole run."""
+        if not where:
+            return None
+        chosen = self._chosen(where)
+        phase = _cells.phase_range(self._measured(), chosen)
+        if phase is None:
+            raise AssayError(E_USAGE, f"{_name(chosen)} ran while nothing was measured", "choose others")
+        return phase
+
+    def charts(self, where: Optional[str] = None, level: Optional[Level] = None, metrics: Optional[str] = None) -> Optional[show.Report]:
+        """The charts of a report's page, which zoom and have the numbers under the pointer; None where it has none of these metrics."""
+        ids = [CHARTS.get(name, name) for name in (metrics or "all").split(",")]
+        if not set(ids) <= {"all", *CHARTS.values(), *METRIC_CHARTS}:
+            return None
+        return self._measured().report("html", phase=self._phase(where), level=level, charts=",".join(ids))
+
     def plot(self, path: PathLike, where: Optional[str] = None, level: Optional[Level] = None,
              metrics: Optional[str] = None, **options: Any) -> Path:
         """Draws the run, or the cells of a range, into a file."""
         measured = self._measured()
-        phase = None
-        if where:
-            chosen = self._chosen(where)
-            phase = _cells.phase_range(measured, chosen)
-            if phase is None:
-                raise AssayError(E_USAGE, f"{_name(chosen)} ran while nothing was measured", "choose others")
+        phase = self._phase(where)
         # The command line of a kernel tells nobody anything.
         title = "notebook" if self.monitor else None
         return measured.plot(path, phase=phase, level=level, metrics=metrics, title=title, **options)

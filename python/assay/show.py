@@ -35,8 +35,8 @@ _STYLE = f"""<style>
 .assay td,.assay th{{padding:.3em .9em .3em 0;border-bottom:1px solid var(--line)}}
 .assay th{{color:var(--soft);font-weight:600;font-size:.85em}}
 </style>"""
-# The sides of limiters that have one, by the first word of their names; what has none is "mixed", what is unknown "none".
-_SIDES = {"host": "host", "launch": "host", "idle": "idle", "copy": "copy", "memory": "memory", "compute": "compute", "unknown": "none"}
+# The sides of limiters by the first word of their names; the others are the kernels' own.
+_SIDES = {"host": "host", "launch": "host", "idle": "idle", "copy": "copy", "memory": "memory", "unknown": "none"}
 
 
 def boxed(inside: str) -> str:
@@ -54,7 +54,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def finding_item(limiter: str, text: str, where: str, advice: str) -> str:
     """A finding as an item of a list, with the colour of its limiter."""
     lines = [f"<p><b>Where:</b> {html.escape(where)}</p>"] * bool(where) + [f"<p><b>Try:</b> {html.escape(advice)}</p>"] * bool(advice)
-    side = _SIDES.get(limiter.split(".")[0], "mixed")
+    side = _SIDES.get(limiter.split(".")[0], "compute")
     return f'<li style="--side:var(--side-{side})">{html.escape(text)}{"".join(lines)}</li>'
 
 

@@ -330,8 +330,9 @@ static int summarise(const struct config *config, const char *format, struct run
         const struct tag_thresholds thresholds = tag_thresholds(config);
         bool only = config_is_set(config, OPT_PHASE);
         const struct report_format *f = report_format_find(format);
-        r->stacks_drawn = f && f->pictures;
-        r->curves = r->curves || r->stacks_drawn;
+        r->view.charts = config_is_set(config, OPT_CHARTS) ? config_text(config, OPT_CHARTS) : NULL;
+        r->stacks_drawn = f && f->pictures && !r->view.charts;
+        r->curves = r->curves || (f && f->pictures);
         int code = summary_init(&r->summary, r->in.phases, r->in.n_phases, only);
         if (code < 0)
                 return err_set(err, code, "out of memory");

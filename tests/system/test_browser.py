@@ -226,3 +226,18 @@ def test_the_plot_is_drawn(browser, program, folder):
             apart = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] + 4 or b[3] <= a[1] + 4
             assert a is b or apart, (a, b)
     assert browser.requests() == [path.as_uri()]
+
+
+def test_charts_alone_zoom_too(browser, program, folder):
+    """What a notebook shows below a cell."""
+    path = folder / "charts.html"
+    subprocess.run([program, "report", str(TOUR), "--format", "html", "--charts", "power,cpu", "-o", str(path)], check=True)
+    browser.requests()
+    browser.open(path.as_uri())
+    found = dict(browser.run("return [...document.querySelectorAll('.chart')].map(s => [s.dataset.m, s.querySelector('path').getTotalLength()])"))
+    assert set(found) == {"strips", "power", "cpu"} and min(found.values()) > 300
+    axis = "return [...document.querySelectorAll('.chart text')].map(t => t.textContent).join()"
+    whole = browser.run(axis)
+    browser.run("document.querySelector('button[aria-label=\"zoom in\"]').click()")
+    assert browser.run(axis) != whole
+    assert browser.requests() == [path.as_uri()] and browser.complaints() == []

@@ -152,7 +152,7 @@ USED = {
                "at": ("5", None), "host": ("", "export run.assay"), "weights": ("hpc", "export all tour.txt"),
                "missing": ("zero", "export all mu.txt"), "no-profiling": ("", None), "crlf": ("", None), "peer": ("", None)}),
     "devices": ("devices", {"schema": ("", None), **SOURCES, "gpus": ("99", "devices --source dmon.txt"), "poll": ("0.0001", None), "json": ("", "devices --source dmon.txt")}),
-    "report": ("report run.assay", {"schema": ("", None), "output": ("x.txt", None), "format": ("json", None), "phase": ("0", None), "all": ("", None), "each": ("", None), "flops": ("bf16", None),
+    "report": ("report run.assay", {"schema": ("", None), "charts": ("power", "report run.assay --format html"), "output": ("x.txt", None), "format": ("json", None), "phase": ("0", None), "all": ("", None), "each": ("", None), "flops": ("bf16", None),
                "goodput": ("", None), "flops-per-step": ("1e15", "report steps.jsonl"), "force": ("", "report run.assay -o other.assay"), "recover": ("", None), "sort": ("limiter", "report runs --format csv"), "level": ("user", "report run.assay --all"), "gpus": ("99", None), "poll": ("2", "report dmon.txt"),
                "weights": ("hpc", None), "tag-cpu": ("0", "report run.assay --format json"), "tag-memory": ("0", "report run.assay --format json"), "tag-gpu": ("0", "report run.assay --format json"),
                "tag-gpu-memory": ("0", "report run.assay --format json"), "missing": ("zero", "report mu.txt --format json")}),

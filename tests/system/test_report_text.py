@@ -1,5 +1,6 @@
 """The text of reports against goldens; GOLDEN_UPDATE=1 accepts what is printed now."""
 import os
+import re
 import shutil
 
 import pytest
@@ -41,3 +42,15 @@ def test_the_text_is_the_golden(assay, tmp_path, monkeypatch, name, columns, wor
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
     assert max(len(line) for line in text.splitlines()) <= columns
+
+
+def test_a_page_of_charts_alone(assay):
+    """Those that are named, all of them open; 'all' is what a report has; the rest of the report is not there."""
+    tour = ROOT / "docs/example/tour.assay"
+    def charts(*more):
+        page = assay("report", tour, "--format", "html", *more).stdout
+        return re.findall(r"<div class=chart data-m=(\w+)>", page), page
+    whole, page = charts()
+    some, short = charts("--charts", "power,cpu,no_such")
+    assert some == ["strips", "power", "cpu"] and "<h2>Findings" not in short and "<details>" not in short and len(short) < len(page)
+    assert set(charts("--charts", "all")[0]) == set(whole)

@@ -364,10 +364,11 @@ static void put_facts(struct strbuf *out, const struct run_facts *f, const struc
         strbuf_puts(out, "</p>\n");
 }
 
-static void put_charts(struct strbuf *out, const struct summary *s, const struct traces *t)
+static void put_charts(struct strbuf *out, const struct summary *s, const struct traces *t,
+                       const char *chosen)
 {
         struct strbuf charts = {0};
-        if (report_page_charts(s, t, &charts)) {
+        if (report_page_charts(s, t, chosen, &charts)) {
                 strbuf_puts(out, "<h2>Over time</h2>\n");
                 page_put_chart_bar(out);
                 if (t->n > REPORT_GPUS_EACH)
@@ -405,8 +406,25 @@ static void put_text(struct strbuf *out, const struct report *r)
         strbuf_finish(&text);
 }
 
+/* Where the words stand already, as below a cell of a notebook. */
+static void put_charts_alone(const struct report *r, struct strbuf *out)
+{
+        const struct page_scripts scripts = {.charts = true};
+        struct strbuf data = {0};
+        page_begin(out, r->facts->input, &scripts);
+        put_charts(out, r->summary, r->traces, r->view->charts);
+        report_page_data(r->summary, r->traces, r->view, &data);
+        page_put_data(out, &data);
+        strbuf_finish(&data);
+        page_end(out, &scripts);
+}
+
 void report_html(const struct report *r, struct strbuf *out)
 {
+        if (r->view->charts) {
+                put_charts_alone(r, out);
+                return;
+        }
         const struct summary *s = r->summary;
         const struct page_script stacks = {page_flame, page_flame_hash};
         const struct page_scripts scripts = {
@@ -418,7 +436,7 @@ void report_html(const struct report *r, struct strbuf *out)
         put_facts(out, r->facts, s);
         put_findings(out, s);
         put_keys(out, s);
-        put_charts(out, s, r->traces);
+        put_charts(out, s, r->traces, NULL);
         if (report_has_stacks(r->flame))
                 report_stacks(r->flame, &s->limits, out);
         put_level(out, s);

@@ -43,7 +43,7 @@ static const char *const usual[] = {"sm_active", "gpu_util", "power", "cpu", "fb
 struct chosen {
         const char *shown[CHARTS_MAX]; /* all that have something to show */
         size_t n_shown;
-        const char *first[FIRST_CHARTS];
+        const char *first[CHARTS_MAX];
         size_t n_first;
 };
 
@@ -81,13 +81,33 @@ size_t report_charts_first(const struct stretch_list *list, const char **ret, si
         return n;
 }
 
-static void choose_charts(const struct summary *s, const struct traces *t, struct chosen *c)
+/* Whether a list of words with commas between has this one. */
+static bool has_word(const char *list, const char *word)
+{
+        size_t n = strlen(word);
+        for (const char *s = list; *s;) {
+                size_t len = strcspn(s, ",");
+                if (len == n && memcmp(s, word, n) == 0)
+                        return true;
+                s += len + (s[len] == ',');
+        }
+        return false;
+}
+
+static void choose_charts(const struct summary *s, const struct traces *t, const char *asked,
+                          struct chosen *c)
 {
         const char *id;
+        bool is_chosen = asked && asked[0] && strcmp(asked, "all") != 0;
         for (size_t i = 0; (id = report_page_chart(t, i)); i++) {
-                if (id[0])
+                bool wanted = !is_chosen || has_word(asked, id);
+                if (id[0] && wanted)
                         c->shown[c->n_shown++] = id;
+                if (id[0] && wanted && is_chosen)
+                        put_id(c->first, &c->n_first, CHARTS_MAX, id);
         }
+        if (c->n_first > 0)
+                return;
         const char *wanted[CHARTS_MAX];
         size_t n = report_charts_first(&s->limits, wanted, CHARTS_MAX);
         for (size_t i = 0; i < n; i++) {
@@ -96,10 +116,11 @@ static void choose_charts(const struct summary *s, const struct traces *t, struc
         }
 }
 
-bool report_page_charts(const struct summary *s, const struct traces *t, struct strbuf *out)
+bool report_page_charts(const struct summary *s, const struct traces *t, const char *chosen,
+                        struct strbuf *out)
 {
         struct chosen c = {0};
-        choose_charts(s, t, &c);
+        choose_charts(s, t, chosen, &c);
         if (t->n > 0 && c.n_shown > 0) {
                 page_put_chart(out, "strips");
                 strbuf_puts(out, "<div class=legend id=legend></div>\n");

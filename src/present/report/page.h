@@ -10,8 +10,10 @@ void report_page_data(const struct summary *s, const struct traces *t, const str
 /* The id of the i-th chart that there can be; empty when it has nothing to show, NULL at the end.
  */
 const char *report_page_chart(const struct traces *t, size_t i);
-/* The elements that the script draws into, in order. False when there is no curve at all. */
-bool report_page_charts(const struct summary *s, const struct traces *t, struct strbuf *out);
+/* The elements that the script draws into, in order; chosen: of these ids alone (commas between),
+ * NULL or "" for all. False when there is no curve at all. */
+bool report_page_charts(const struct summary *s, const struct traces *t, const char *chosen,
+                        struct strbuf *out);
 /* What has to move for a limiter to go, as the style sheet has a colour for it: "host". */
 const char *page_side(enum limiter limiter);
 /* Whether there is a stack to show; f may be NULL. */

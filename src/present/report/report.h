@@ -16,9 +16,11 @@ struct report_event {
 
 /* How a report is shown. All zeros: the first screen, REPORT_COLUMNS wide. */
 struct report_view {
-        size_t columns;                    /* 0: REPORT_COLUMNS */
-        bool all;                          /* stretches, every metric, the host */
-        bool each;                         /* each time a phase ran */
+        size_t columns;     /* 0: REPORT_COLUMNS */
+        bool all;           /* stretches, every metric, the host */
+        bool each;          /* each time a phase ran */
+        const char *charts; /* a page of these charts alone, ids with commas between; "" for those
+                             * of the report; NULL: the whole page */
         const struct report_event *events; /* in order of time; borrowed */
         size_t n_events;
 };
