@@ -20,6 +20,19 @@ static void put_row(struct strbuf *out, const char *left, const char *text)
         text_put_wrapped(out, text, INDENT, WIDTH);
 }
 
+/* "csv, jsonl": a list that can be wrapped. */
+static int list_choices(const char *metavar, char *ret, size_t size)
+{
+        size_t n = 0;
+        for (const char *c = metavar; *c && n + 3 < size; c++) {
+                ret[n++] = *c == '|' ? ',' : *c;
+                if (*c == '|')
+                        ret[n++] = ' ';
+        }
+        ret[n] = '\0';
+        return (int)n;
+}
+
 static void put_option(struct strbuf *out, const struct option_info *o, const char *also)
 {
         char left[WIDTH], text[512];
@@ -31,8 +44,10 @@ static void put_option(struct strbuf *out, const struct option_info *o, const ch
                 snprintf(left + n, sizeof(left) - (size_t)n,
                          o->type == OPTION_MAYBE ? " [%s]" : " %s", metavar);
         n = snprintf(text, sizeof(text), "%s", o->help);
-        if (long_choice)
-                n += snprintf(text + n, sizeof(text) - (size_t)n, ": %s", o->metavar);
+        if (long_choice) {
+                n += snprintf(text + n, sizeof(text) - (size_t)n, ": ");
+                n += list_choices(o->metavar, text + n, sizeof(text) - (size_t)n);
+        }
         if (o->fallback[0] && o->type != OPTION_FLAG && strcmp(o->fallback, "0") != 0)
                 n += snprintf(text + n, sizeof(text) - (size_t)n, " (%s)", o->fallback);
         if (also[0])
