@@ -138,17 +138,39 @@ function viewHost(root) {
 
 /* --- findings ------------------------------------------------------------------------------------------ */
 
+/* A dump of the last minutes: other sites cannot send the header. */
+async function askDump(said) {
+  said.textContent = "writing …";
+  const answer = await fetch("api/v1/dump", { method: "POST", headers: { "X-Assay": "dump" } });
+  if (answer.status !== 202) said.textContent = (await answer.text()).trim();
+}
+
+function dumpCard() {
+  const said = h("span", { role: "status" });
+  const card = h("p", {}, h("button", { type: "button", onclick: () => askDump(said).catch(() => { said.textContent = "the server does not answer"; }) }, "Write a dump of the last minutes"), " ", said);
+  let told = "";
+  return [card, (dump) => {
+    card.hidden = !dump;
+    const text = !dump || dump.busy ? "" : dump.error ? dump.error : dump.file ? `${dump.file}: ${dump.text}` : "";
+    if (text && text !== told) said.textContent = told = text; /* an answer stays until there is news */
+  }];
+}
+
 function viewFindings(root) {
+  const [dump, showDump] = dumpCard(), body = h("div", {});
+  const update = () => showDump(app.now && app.now.status.dump);
+  root.replaceChildren(dump, body);
+  update();
   const gpuLink = (label) => (label ? h("a", { href: `#gpu/${encodeURIComponent(label)}` }, label) : "");
   const show = async () => {
     const got = await load("api/v1/findings");
-    renew(root, h("h2", {}, "Problems"), got.now.length ? got.now.map((f) => h("div", { class: `card finding ${f.state}` }, h("span", { class: `pill ${f.state}` }, f.state), h("strong", {}, "GPU ", gpuLink(f.gpu)), h("span", {}, f.text))) :
+    renew(body, h("h2", {}, "Problems"), got.now.length ? got.now.map((f) => h("div", { class: `card finding ${f.state}` }, h("span", { class: `pill ${f.state}` }, f.state), h("strong", {}, "GPU ", gpuLink(f.gpu)), h("span", {}, f.text))) :
       h("p", { class: "OK" }, "No problems found."),
     h("h3", {}, "Log"), got.log.length ? table("Log", ["time", "GPU", "kind", "~what"], got.log.map((e) => [clock(e.time), gpuLink(e.gpu), e.kind, e.text])) : h("p", { class: "soft" }, "Nothing happened yet."));
   };
   const timer = setInterval(() => show().catch(() => {}), 3000);
   app.stop = () => clearInterval(timer);
-  app.update = null;
+  app.update = update;
   show().catch(() => {});
 }
 
