@@ -75,6 +75,34 @@ def test_one_process_that_waits_for_a_terminal_is_idle(program):
     assert (status, answer["ranks"][0]["doing"], answer["causes"]) == (0, "idle", [])
 
 
+PDB = """
+import pdb
+def step():
+    x = 1  # LINE step
+    return x
+pdb.run("step()", globals())
+"""
+
+
+def test_a_debugger_is_named(program):
+    """Of Python; and one that stops the process by ptrace."""
+    inside = subprocess.Popen([sys.executable, "-c", PDB], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    held = subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.sleep(1)"])
+    tracer = subprocess.Popen([sys.executable, "-c", f"import ctypes, time\nlibc = ctypes.CDLL(None)\nlibc.ptrace(16, {held.pid}, 0, 0)\ntime.sleep(60)"])
+    try:
+        time.sleep(1.5)
+        status, answer = jobs.ask(program, inside.pid, "--watch", 1)
+        assert (status, answer["causes"][0]["cause"]) == (1, "debugger") and "not hung" in answer["causes"][0]["try"], answer["causes"]
+        status, answer = jobs.ask(program, held.pid, "--watch", 1)
+        if answer["ranks"][0]["doing"] == "moves":
+            pytest.skip("nobody may trace here")
+        assert (status, answer["causes"][0]["cause"], answer["causes"][0]["detail"]) == (1, "debugger", f"pid {tracer.pid}")
+    finally:
+        for child in (inside, tracer, held):
+            child.kill()
+            child.communicate()
+
+
 @pytest.fixture
 def gpus(tmp_path):
     """Says that the ranks hold the fake driver's GPU."""

@@ -205,11 +205,15 @@ static void put_late(const struct row *row, struct strbuf *out)
 
 static void put_stalled(const struct row *row, struct strbuf *out)
 {
+        double seconds = row->sample.m[METRIC_STALLED].v;
         char text[FORMAT_MAX];
-        format_length(text, sizeof(text), row->sample.m[METRIC_STALLED].v);
-        strbuf_putf(
-            out, "stalled for %s: kernels run and move nothing; 'assay why' says who is waited for",
-            text);
+        if (seconds < 100)
+                snprintf(text, sizeof(text), "%.0f s", seconds);
+        else
+                format_length(text, sizeof(text), seconds);
+        strbuf_putf(out, "stalled for %s: kernels run and move nothing; "
+                         "'assay why' says who is waited for",
+                    text);
 }
 
 void explain_health(const struct row *row, struct strbuf *out)
