@@ -95,11 +95,13 @@ enum wait_kind why_wait_kind(const struct stack_look *l, const struct look_threa
            */
 #define THREAD_PLACES 3
 #define ASLEEP_BUSY 0.1
+#define ASLEEP_WAKES 20.0 /* a second: one that wakes more often goes from step to step */
 
 bool why_is_asleep(const struct look_thread *t)
 {
         return (t->state == STACK_WAITING || t->state == STACK_BLOCKED) &&
-               t->places <= ASLEEP_PLACES && value_or(t->busy, 0) < ASLEEP_BUSY;
+               t->places <= ASLEEP_PLACES && value_or(t->busy, 0) < ASLEEP_BUSY &&
+               value_or(t->wakes, 0) < ASLEEP_WAKES;
 }
 
 bool why_has_own_code(const struct stack_look *l, const struct look_thread *t)
