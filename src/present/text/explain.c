@@ -211,8 +211,9 @@ static void put_stalled(const struct row *row, struct strbuf *out)
                 snprintf(text, sizeof(text), "%.0f s", seconds);
         else
                 format_length(text, sizeof(text), seconds);
-        strbuf_putf(out, "stalled for %s: kernels run and move nothing; "
-                         "'assay why' says who is waited for",
+        strbuf_putf(out,
+                    "stalled for %s: kernels run and move nothing; "
+                    "'assay why' says who is waited for",
                     text);
 }
 
