@@ -536,6 +536,8 @@ static int serve_run(const struct config *config)
                 pthread_mutex_init(&s->lock, NULL);
                 r = serve_prepare(config, s, &err);
         }
+        if (r == 0)
+                r = collecting_check(config, &err);
         if (r == 0 && config_flag(config, OPT_CHECK_CONFIG) && s->setup.push_token_file[0])
                 r = push_check_token(s->setup.push_token_file, &err);
         if (r == 0 && config_flag(config, OPT_CHECK_CONFIG))

@@ -107,7 +107,7 @@ def test_a_server_shows_them(program, tmp_path):
     ("queue", "'queue' is not NAME=COMMAND"), ("=x", "is not NAME=COMMAND"), ("7x=echo 1", "is not NAME=COMMAND"), ("a b=echo 1", "is not NAME=COMMAND"), ("x=", "is not NAME=COMMAND"),
     ("x" * 80 + "=echo", "is not NAME=COMMAND")])
 def test_what_cannot_be_is_refused(assay, tmp_path, value, words):
-    for command in (["run", "--collect", value, "--", "true"], ["record", "--collect", value, "-o", tmp_path / "x.assay"]):
+    for command in (["run", "--collect", value, "--", "true"], ["record", "--collect", value, "-o", tmp_path / "x.assay"], ["serve", "--collect", value, "--check-config"]):
         done = assay(*command)
         assert done.returncode in (2, 125) and words in done.stderr and "queue=wc" in done.stderr
     assert not (tmp_path / "x.assay").exists()

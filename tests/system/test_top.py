@@ -1,6 +1,7 @@
 """The dashboard in a real terminal: tmux is the terminal, the test is the user."""
 import fcntl
 import http.server
+import importlib.util
 import os
 import pathlib
 import pty
@@ -17,6 +18,7 @@ import time
 
 import pytest
 
+from conftest import ROOT
 from drm_tree import Tree, fdinfo
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -720,3 +722,15 @@ def test_four_thousand_gpus(terminal, tmp_path):
     assert int(re.search(r"VmHWM:\s+(\d+)", status).group(1)) < 150_000 or os.environ.get("SANITIZED")
     t.keys("q")
     assert t.intact() == 0
+
+
+@pytest.mark.quiet
+def test_the_first_screen_names_the_gpu_within_a_tenth_of_a_second(program, tmp_path):
+    """And does not wait for counters, whose first window takes longer."""
+    spec = importlib.util.spec_from_file_location("bench_top", ROOT / "tests/bench/bench_top.py")
+    bench = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(bench)
+    build = pathlib.Path(program).parent
+    env = {"TERM": "xterm-256color", "LANG": "C.UTF-8", "PATH": os.environ["PATH"], "HOME": str(tmp_path), "FAKE_NVML": str(bench.SCENARIO), "ASSAY_NVML_LIB": str(build / "tests/libnvidia-ml-fake.so")}
+    name, counters = (min(bench.until_seen([program, "top"], text, env) for _ in range(5)) for text in (b"H200", b"tensor-heavy"))
+    assert name <= 100 and name < counters / 2, (name, counters)
