@@ -286,3 +286,29 @@ def test_axe_finds_nothing_serious(live, browser):
             until(browser, "return window.found !== null")
             found = browser.run("return window.found.filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => v.id + ': ' + v.nodes.map((n) => n.html).join(' ').slice(0, 300))")
             assert found == [], (theme, view)
+
+
+def test_a_dump_is_asked_for_with_a_button(program, tmp_path, browser):
+    """Without a token the page says what is missing; with one the file is named. Nothing of it is there where no recorder is kept."""
+    build = pathlib.Path(program).parent / "tests"
+    (tmp_path / "t").write_text("0123456789abcdef0123")
+    (tmp_path / "t").chmod(0o600)
+    env = {"FAKE_NVML": str(ROOT / "tests/fixtures/nvml/h200-bf16.scn"), "ASSAY_NVML_LIB": str(build / "libnvidia-ml-fake.so")}
+    button = "[...document.querySelectorAll('button')].find(b => b.textContent.startsWith('Write a dump') && !b.parentElement.hidden)"
+    with Server(program, tmp_path, env=env) as s:
+        s.ready()
+        browser.open(f"http://127.0.0.1:{s.port}/#findings")
+        until(browser, f"const b = {button}; if (b) b.click(); return b ? 1 : 0")
+        until(browser, "return document.body.innerText.includes('a dump needs a token')")
+    with Server(program, tmp_path, "--auth-token-file", tmp_path / "t", env=env) as s:
+        s.wait(lambda: s.ask("/-/ready", headers={"Authorization": "Bearer 0123456789abcdef0123"})[0] == 200)
+        browser.open(f"http://127.0.0.1:{s.port}/#findings")
+        until(browser, "return document.getElementById('token')")
+        browser.run("document.getElementById('token').value = '0123456789abcdef0123'; document.querySelector('form').requestSubmit(); return 1")
+        until(browser, f"const b = {button}; if (b) b.click(); return b ? 1 : 0")
+        until(browser, r"return /dump-\d+-\d+-\d+\.assay: a dump was asked for over HTTP/.test(document.body.innerText)")
+    with Server(program, tmp_path, "--flight", "off", env=env) as s:
+        s.ready()
+        browser.open(f"http://127.0.0.1:{s.port}/#findings")
+        until(browser, "return document.body.innerText.includes('Log')")
+        assert not browser.run(f"return {button} ? 1 : 0")
