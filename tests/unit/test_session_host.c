@@ -62,12 +62,20 @@ static void fill(struct host *h, int tick)
                            .mono_ns = (1000 + tick) * NS_PER_S,
                            .interval_ns = tick ? NS_PER_S : 0,
                            .n_cores = tick >= 10 && tick < 290 ? 3 : 2,
-                           .n_gpus = tick < 5 ? 0 : 2};
+                           .n_gpus = tick < 5 ? 0 : 2,
+                           .n_servings = 2};
         snprintf(h->gpus[0], sizeof(h->gpus[0]), "0");
         snprintf(h->gpus[1], sizeof(h->gpus[1]), "1");
+        for (size_t i = 0; i < h->n_servings; i++) {
+                h->servings[i].present = true;
+                h->servings[i].kind = ENGINE_VLLM;
+                snprintf(h->servings[i].url, SERVING_TEXT_MAX, "http://127.0.0.1:%zu", 8000 + i);
+        }
         for (size_t i = 0; i < HOST_SERIES_COUNT; i++) {
                 for (size_t k = 0; k < host_series_items(i); k++) {
                         bool there = host_series_scope(i) == METRIC_SCOPE_CORE ? k < h->n_cores
+                                     : host_series_scope(i) == METRIC_SCOPE_SERVING
+                                         ? k < h->n_servings
                                      : host_scope_has_gpus(host_series_scope(i))
                                          ? k % HOST_GPUS_MAX < h->n_gpus
                                          : true;
@@ -95,6 +103,12 @@ static void check_host(const struct host *got, const struct host *wanted, int ti
         assert_int_equal(got->mono_ns, wanted->mono_ns);
         assert_int_equal(got->interval_ns, wanted->interval_ns);
         assert_int_equal(got->n_cores, wanted->n_cores);
+        assert_int_equal(got->n_servings, wanted->n_servings);
+        for (size_t i = 0; i < wanted->n_servings; i++) {
+                assert_true(got->servings[i].present);
+                assert_int_equal(got->servings[i].kind, wanted->servings[i].kind);
+                assert_string_equal(got->servings[i].url, wanted->servings[i].url);
+        }
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 assert_int_equal(got->levels[l].asked, wanted->levels[l].asked);
                 if (!wanted->levels[l].asked)
