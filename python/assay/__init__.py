@@ -23,6 +23,7 @@ from .protocol import MonitorProtocol, UnavailableMonitor
 from .runlog import RunLog
 from .session import LEVELS, Cell, Counts, Recording, Session, open_session
 from .show import Plot, Report
+from .trackers import Tracker, log_to
 from .marking import metric, phase, step, step_end, steps
 
 __version__ = "0.2.0"
@@ -31,7 +32,7 @@ __all__ = [
     "AssayDataError", "AssayError", "AssayFileExistsError", "AssayFileNotFoundError", "AssayPermissionError", "AssaySourceError", "AssayStateError",
     "AssayTimeoutError", "AssayValueError", "Cell", "Counts", "Diff", "E_DATA", "E_FORKED", "E_NO_SOURCE", "E_STOPPED", "E_USAGE", "Finding",
     "Findings", "Flops", "HWFiles", "HWMonitor", "LEVELS", "Monitor", "MonitorProtocol", "Place", "Plot", "Recording", "Report", "ResourceSummary",
-    "RunLog", "Session", "Stretch", "Stretches", "UnavailableMonitor", "build_resource_summary", "data", "diff", "integrations", "lib_version",
+    "RunLog", "Session", "Stretch", "Stretches", "Tracker", "UnavailableMonitor", "build_resource_summary", "data", "diff", "integrations", "lib_version", "log_to",
     "metric", "open_session", "phase", "probe_jax_peak_memory_mb", "step", "step_end", "steps",
 ]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas
 
 Level = Literal["process", "user", "slurm", "cgroup", "system"]
-Format = Literal["text", "json", "html", "csv", "markdown", "resource-summary"]
+Format = Literal["text", "json", "html", "csv", "markdown", "resource-summary", "scalars"]
 Target = Literal["session", "csv", "jsonl", "dmon", "notebook", "hardware-monitor"]
 PathLike = Union[str, "os.PathLike[str]"]
 Column = Union["array[float]", List[Any]]
@@ -237,7 +237,7 @@ class Recording:
 
     def report(self, format: Format = "text", *, level: Optional[Level] = None, phase: Optional[str] = None,
                gpus: Texts = None, **options: Any) -> "show.Report":
-        """What happened, as a text that notebooks show well: text, json, html, csv, markdown or resource-summary.
+        """What happened, as a text that notebooks show well: text, json, html, csv, markdown, resource-summary, or scalars (figures by name, as log_to gives them).
 
         level: whose CPUs, memory and I/O are told; phase: only these phases. Further options are those of
         `assay report`: tag_cpu, tag_memory, tag_gpu, tag_gpu_memory, weights, missing."""

@@ -1,6 +1,6 @@
 /* The formats that a report can be written in. */
 #include "base/attr.h"
-#include "present/report/report.h"
+#include "present/report/scalars.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,6 +12,7 @@ static const struct report_format formats[] = {
     {"csv", false, false, report_csv},
     {"markdown", false, false, report_markdown},
     {"resource-summary", false, false, report_resource_summary},
+    {"scalars", false, false, report_scalars},
 };
 
 const struct report_format *report_format_find(const char *name)
