@@ -46,8 +46,9 @@ def test_a_pause_is_no_hang(program, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(set(jobs.PAUSES) - {"checkpoint", "compile_long", "training", "sleeps"}))
 def test_other_pauses(program, kind):
+    """What only computes is not told from a loop: it is pointed at, and no cause."""
     found, answer = jobs.pause(program, kind, watch=WATCH)
-    assert not found and answer["outcome"] == "fine", json.dumps(answer, indent=1)
+    assert not found and {c["cause"] for c in answer["causes"]} <= {"loop"}, json.dumps(answer, indent=1)
 
 
 def test_the_page_for_people(program):
