@@ -499,6 +499,7 @@ static int open_flight(struct top *t, struct err *err)
 {
         char text[SETUP_NOTICE_MAX];
         const char *folder = config_text(t->config, OPT_FLIGHT_FOLDER);
+        signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is a full disk, and no death */
         int r = flight_setup_open(t->config, &t->flight, text, err);
         if (folder)
                 snprintf(t->dumps, sizeof(t->dumps), "%s", folder);

@@ -177,7 +177,7 @@ static void wake_for_blocks(struct flight *f, int waits)
 
 void flight_add(struct flight *f, const struct frame *frame)
 {
-        struct dump_reason reasons[4];
+        struct dump_reason reasons[PENDING_MAX];
         wake_for_blocks(f, session_add(f->session, frame, NULL));
         size_t n = flight_watch(f->seen, frame, reasons, ARRAY_LEN(reasons));
         for (size_t i = 0; i < n; i++)
