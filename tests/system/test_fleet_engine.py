@@ -10,6 +10,7 @@ import threading
 import time
 
 import pytest
+import yaml
 
 from conftest import ROOT
 from engines import Prometheus, VictoriaMetrics, need
@@ -168,6 +169,49 @@ def test_no_more_is_wasted_than_held(loaded, assay):
             assert done.returncode == 0, done.stderr
             for row in json.loads(done.stdout)[rows]:
                 assert (row["wasted_seconds"] or 0) <= (row["held_seconds"] or 0) + 1e-6, (back, row)
+
+
+def archive_rules():
+    groups = yaml.safe_load((ROOT / "deploy" / "prometheus" / "archive" / "archive.yml").read_text())["groups"]
+    assert [g["interval"] for g in groups] == ["15m"]
+    return {rule["record"]: rule["expr"] for rule in groups[0]["rules"]}
+
+
+def test_archive_has_each_job(loaded):
+    """What the rules of the archive write every quarter of an hour adds up to each job's books."""
+    books = loaded.fleet.books(loaded.end - WINDOW, loaded.end, key="job")
+    for record, value in (("assay:job_held_seconds:increase15m", lambda b: b["held"]), ("assay:job_wasted_seconds:increase15m", lambda b: sum(b["wasted"].values()))):
+        told = {}
+        for at in range(loaded.end - WINDOW + 900, loaded.end + 1, 900):
+            for one in loaded.engine.query(archive_rules()[record], time=at):
+                assert set(one["metric"]) <= {"kind", "user", "account", "partition", "exported_job", "job", "pod"} and float(one["value"][1]) > 0
+                told[one["metric"]["exported_job"]] = told.get(one["metric"]["exported_job"], 0) + float(one["value"][1])
+        # The first minutes of a slot that was never used before are not counted.
+        long = {job: value(b) for job, b in books.items() if value(b) > 3600}
+        assert len(long) > 20
+        for job, want in long.items():
+            gpus = sum(s.owner["job"] == job for node in loaded.fleet.gpus for g in node for s in g.stays)
+            assert abs(told.get(job, 0) - want) <= 0.01 * want + 900 * gpus, (record, job, told.get(job), want)
+        assert sum(told.values()) == pytest.approx(sum(map(value, books.values())), rel=0.02)
+
+
+@pytest.mark.parametrize("kind, most", [(Prometheus, 1024), (VictoriaMetrics, 2048)])
+def test_archive_takes_about_a_kilobyte_a_job(kind, most, tmp_path):
+    """4,000 jobs of three hours on disk, with what is not merged yet."""
+    need(kind.kind)
+    jobs, end = 4000, int(time.time()) // 7200 * 7200 - 4 * 7200
+    sizes = []
+    for n in (0, jobs):
+        folder = tmp_path / str(n)
+        with kind(folder) as engine:
+            series = [({"__name__": record, "cluster": "a", "kind": "slurm", "user": f"user{job % 200:03d}", "account": f"account{job % 20}", "partition": "gpu", "job": "assay",
+                        "exported_job": str(4_000_000 + job)}, sim.np.arange(end - 10800, end, 900.0), sim.np.full(12, 7200.0) - (job * 37 % 700))
+                      for job in range(n) for record in archive_rules()]
+            if series:
+                sim.backfill(engine.url, series, end - 10800, end, slice_s=3600)
+                assert engine.wait(lambda: engine.query("count(assay:job_held_seconds:increase15m)", time=end - 899))[0]["value"][1] == str(jobs)
+        sizes.append(sum(p.stat().st_size for p in (folder / "data").rglob("*") if p.is_file()))
+    assert 0 < (sizes[1] - sizes[0]) / jobs < most, sizes
 
 
 def idle_jobs(fleet, at, grace):
