@@ -3,9 +3,13 @@ import concurrent.futures
 import http.server
 import json
 import pathlib
+import shutil
+import socket
 import sqlite3
+import subprocess
 import sys
 import threading
+import urllib.request
 
 import pytest
 
@@ -210,3 +214,38 @@ def test_diff_names_what_the_server_did(assay, play, tmp_path):
     for row in ("tokens/s", "first_token_s", "token_latency_s", "decode batch", "cache used", "preemptions", "prompt load"):
         assert row in text, row
     assert got
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which("llama-server"), reason="llama.cpp's server is not installed")
+def test_a_real_engine(assay, tmp_path):
+    """A model of random numbers, six clients for four slots."""
+    import tiny_gguf
+    tiny_gguf.write(tmp_path / "tiny.gguf")
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    url, ended = f"http://127.0.0.1:{port}", threading.Event()
+    server = subprocess.Popen(["llama-server", "-m", tmp_path / "tiny.gguf", "--port", str(port), "--metrics", "-np", "4", "-c", "2048"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def ask():
+        body = json.dumps({"prompt": "hello " * 20, "n_predict": 100, "cache_prompt": False, "ignore_eos": True}).encode()
+        while not ended.wait(0.1):
+            try:
+                urllib.request.urlopen(urllib.request.Request(url + "/completion", body, {"Content-Type": "application/json"}), timeout=30).read()
+            except OSError:
+                pass
+
+    try:
+        for _ in range(6):
+            threading.Thread(target=ask, daemon=True).start()
+        file = str(tmp_path / "x.assay")
+        assert assay("record", "-q", "-o", file, "--duration", "12", "--engine", url).returncode == 0
+        rows = sqlite3.connect(file).execute("select engine, requests_running, requests_waiting, output_tokens, inter_token_latency from engines").fetchall()
+        assert ("llamacpp", 4, 2) in {r[:3] for r in rows}
+        assert max(r[3] or 0 for r in rows) > 50 and any(r[4] and 0 < r[4] < 1 for r in rows)
+    finally:
+        ended.set()
+        server.terminate()
+        server.wait()
