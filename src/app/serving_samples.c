@@ -7,7 +7,7 @@ static const struct {
         enum serving_figure figure;
         const char *name;
 } digested[DIGESTED_COUNT] = {
-#define DIGESTED(figure, name) {SERVING_##figure, name},
+#define DIGESTED(figure, name, explains) {SERVING_##figure, name},
     DIGESTED_FIGURES(DIGESTED)
 #undef DIGESTED
 };

@@ -1,25 +1,8 @@
-/* What model servers did, interval by interval, under the names that a comparison shows. */
+/* What model servers did, interval by interval. */
 #pragma once
 
 #include "model/host.h"
-
-/* DIGESTED(figure, name): names say what is better: a rate, or a time. */
-#define DIGESTED_FIGURES(DIGESTED)                                                                 \
-        DIGESTED(OUTPUT, "tokens/s")                                                               \
-        DIGESTED(PROMPT, "prompt load")                                                            \
-        DIGESTED(TTFT, "first_token_s")                                                            \
-        DIGESTED(ITL, "token_latency_s")                                                           \
-        DIGESTED(BATCH, "decode batch")                                                            \
-        DIGESTED(WAITING, "requests waiting")                                                      \
-        DIGESTED(CACHE_USED, "cache used")                                                         \
-        DIGESTED(PREEMPTIONS, "preemptions")
-
-enum digested_figure {
-#define DIGESTED(figure, name) DIGESTED_##figure,
-        DIGESTED_FIGURES(DIGESTED)
-#undef DIGESTED
-            DIGESTED_COUNT
-};
+#include "model/serving_digest.h"
 
 struct serving_samples {
         size_t n[DIGESTED_COUNT], cap[DIGESTED_COUNT];

@@ -3,6 +3,7 @@ import concurrent.futures
 import http.server
 import json
 import pathlib
+import re
 import shutil
 import socket
 import sqlite3
@@ -20,7 +21,7 @@ from test_top import Terminal
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "serving"))
 from model import Load  # noqa: E402
 from play import PID, Player  # noqa: E402
-from scenarios import SCENARIOS, judge_all  # noqa: E402
+from scenarios import SCENARIOS, judge, judge_all  # noqa: E402
 
 
 @pytest.fixture
@@ -165,12 +166,14 @@ def test_serve_exposes_the_server(program, play, tmp_path):
     assert 'limiter="batch.small"} 1' in text
 
 
-QUICK = (0, 6, 13, 25, 27)
+QUICK = (0, 6, 12, 24, 27)
 
 
 def test_some_limits(program):
     some = [SCENARIOS[i] for i in QUICK]
-    got = [verdict for verdict, _ in judge_all(program, some, len(some))]
+    got = [verdict for verdict, _ in judge_all(program, some, 2)]
+    # A player on a busy machine answers late, and then nothing is known: once more, alone.
+    got = [judge(program, load)[0] if verdict == "unknown" else verdict for verdict, (_, _, load) in zip(got, some)]
     assert got == [want for want, _, _ in some]
 
 
@@ -211,6 +214,7 @@ def test_diff_names_what_the_server_did(assay, play, tmp_path):
     got = json.loads(assay("diff", "--format", "json", str(tmp_path / "a.assay"), str(tmp_path / "b.assay")).stdout)
     text = assay("diff", str(tmp_path / "a.assay"), str(tmp_path / "b.assay")).stdout
     assert "slower: tokens/s" in text or "tokens/s" in text.splitlines()[0], text
+    assert re.search(r"the model\s+server:\s.*preemptions 0 ->", text, re.S), text
     for row in ("tokens/s", "first_token_s", "token_latency_s", "decode batch", "cache used", "preemptions", "prompt load"):
         assert row in text, row
     assert got

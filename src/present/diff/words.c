@@ -1,6 +1,7 @@
 /* The words of a comparison, one place for all formats. */
 #include "base/attr.h"
 #include "base/text.h"
+#include "model/serving_digest.h"
 #include "present/diff/diff.h"
 #include "present/format.h"
 #include "present/text/where.h"
@@ -306,7 +307,7 @@ void diff_put_lines(const struct diff_page *page, struct strbuf *out)
         }
 }
 
-void diff_put_cause(const struct diff_page *page, struct strbuf *out)
+static void put_own_cause(const struct diff_page *page, struct strbuf *out)
 {
         const struct diff_cause *c = &page->d->cause;
         bool slower = page->d->word == DIFF_MORE;
@@ -345,6 +346,68 @@ void diff_put_cause(const struct diff_page *page, struct strbuf *out)
                             c->part);
                 put_instead(page, value_ok(c->part_now), value_ok(c->part_base), out);
         }
+}
+
+/* So much that it may be why something else changed. */
+#define SERVER_MOVED 0.1
+
+static bool has_moved(const struct diff_row *row)
+{
+        if (!value_there(row->base) || !value_there(row->now))
+                return false;
+        double most = fmax(fabs(row->base.v), fabs(row->now.v));
+        return most > 0 && fabs(row->now.v - row->base.v) >= SERVER_MOVED * most;
+}
+
+static const struct diff_row *find_diff_row(const struct diff *d, const char *name)
+{
+        for (size_t i = 0; i < d->n_rows; i++) {
+                if (strcmp(d->rows[i].name, name) == 0)
+                        return &d->rows[i];
+        }
+        return NULL;
+}
+
+/* "0.956", "8.62", "3480". */
+static void put_plain_number(struct strbuf *out, double v)
+{
+        strbuf_putf(out, fabs(v) < 100 ? "%.3g" : "%.0f", v);
+}
+
+/* What a model server did otherwise: "decode batch 31 -> 22, preemptions 0 -> 8.5". */
+static void put_server(const struct diff *d, struct strbuf *out)
+{
+        static const struct {
+                const char *name;
+                bool explains;
+        } figures[] = {
+#define DIGESTED(figure, name, explains) {name, explains},
+            DIGESTED_FIGURES(DIGESTED)
+#undef DIGESTED
+        };
+        const char *gap = "the model server: ";
+        if (d->word == DIFF_SAME || !find_diff_row(d, figures[DIGESTED_OUTPUT].name))
+                return;
+        for (size_t i = 0; i < DIGESTED_COUNT; i++) {
+                const struct diff_row *row =
+                    figures[i].explains ? find_diff_row(d, figures[i].name) : NULL;
+                if (!row || !has_moved(row))
+                        continue;
+                strbuf_putf(out, "%s%s ", gap, row->name);
+                put_plain_number(out, row->base.v);
+                strbuf_puts(out, " -> ");
+                put_plain_number(out, row->now.v);
+                gap = ", ";
+        }
+}
+
+void diff_put_cause(const struct diff_page *page, struct strbuf *out)
+{
+        size_t from = out->len;
+        put_server(page->d, out);
+        if (out->len > from && page->d->cause.kind != DIFF_CAUSE_NONE)
+                strbuf_puts(out, "; ");
+        put_own_cause(page, out);
 }
 
 void diff_put_check_name(const struct diff_check *check, struct strbuf *out)
