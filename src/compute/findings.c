@@ -210,6 +210,12 @@ void findings_rank(struct stretch_list *list)
         put_in_order(list);
 }
 
+/* Whatever holds the clocks; what comes before the work has begun is another finding. */
+static bool is_same_limiter(const struct limit_finding *a, const struct limit_finding *b)
+{
+        return a->limiter == b->limiter && a->before_work == b->before_work;
+}
+
 void findings_limit(const struct stretch_list *list, const char *phase, const struct gpu_set *gpus,
                     double seconds, struct limited *ret)
 {
@@ -234,7 +240,8 @@ void findings_limit(const struct stretch_list *list, const char *phase, const st
                                      .basis = part.findings[0].basis};
         for (size_t i = 0; i < part.n_findings; i++) {
                 all += part.findings[i].gpu_s;
-                same += part.findings[i].limiter == l.limiter ? part.findings[i].gpu_s : 0;
+                if (is_same_limiter(&part.findings[0], &part.findings[i]))
+                        same += part.findings[i].gpu_s;
         }
         l.share = all > 0 ? same / all : 0;
         *ret = l;

@@ -84,13 +84,12 @@ def test_unrelated_runs_are_a_list(run, unrelated):
 def test_each_row_is_what_the_report_of_its_file_says(run, unrelated):
     for row in rows(run, unrelated):
         one = json.loads(run("report", row["file"], "--format", "json").stdout)
-        by_limiter = {}
-        for s in one["stretches"]:
-            by_limiter[s["limiter"]] = by_limiter.get(s["limiter"], 0) + (s["end_s"] - s["begin_s"]) * len(s["gpus"])
-        limiter = one["findings"][0]["limiter"]
+        first = one["findings"][0]
+        limiter, startup = first["limiter"], one["stretches"][first["stretch"]]["before_work"]
+        times = [((t["limiter"], t["before_work"]), (t["end_s"] - t["begin_s"]) * len(t["gpus"])) for t in one["stretches"]]
         gpu = one["run"]["gpus"][0]
         assert (row["command"], row["node"], row["limiter"], row["gpus"]) == (one["command"], one["host"], limiter, 1)
-        assert row["limiter_share"] == pytest.approx(by_limiter[limiter] / sum(by_limiter.values()), abs=1e-3)
+        assert row["limiter_share"] == pytest.approx(sum(t for key, t in times if key == (limiter, startup)) / sum(t for _, t in times), abs=1e-3)
         assert row["seconds"] == one["command_s"] and row["gpu_seconds"] == gpu["seconds"] and row["energy_j"] == gpu["energy_j"]
         assert row["wasted_seconds"] == pytest.approx(gpu["classes_s"].get("idle", 0), abs=1e-6)
         assert row["wasted"] == pytest.approx(row["wasted_seconds"] / row["gpu_seconds"])

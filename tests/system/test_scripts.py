@@ -476,6 +476,7 @@ DATA = {
     "limiters": {"host.input": {"side": "host", "hatch": 1, "brief": "input", "words": "the input pipeline"},
                  "compute.tensor": {"side": "compute", "hatch": 0, "brief": "tensor cores", "words": "the tensor cores"}},
     "stretches": [[0, 30, [0, 1], "host.input", ""], [30, 80, [0], "compute.tensor", "power"]],
+    "legend": [["compute.tensor", "tensor cores, power", "62 %", "the tensor cores, clocks held by the power limit"], ["host.input", "input", "38 %", "the input pipeline"]],
     "charts": [
         {"id": "sm", "title": "SM active", "unit": "%", "top": 100, "says": "mean 50", "gpus": True, "limits": [["limit", 80], ["beyond", 101]],
          "curves": [{"name": "GPU 0", "mean": pack([0, 50, 100, None, None, None, 50, 25], 100), "min": pack([0, 40, 100, None, None, None, 50, 25], 100),
@@ -547,7 +548,7 @@ def test_classes_and_limiters_of_gpus(report):
     words = page.run("return [...document.querySelectorAll('[data-m=strips] .word')].map((t) => [t.textContent, +t.getAttribute('x'), +t.getAttribute('y')])")
     assert words == [["compute", 262, 35.5], ["idle", 662, 35.5], ["input", 212, 52.5], ["tensor cores", 612, 52.5], ["compute", 212, 73.5], ["input", 212, 90.5]]
     assert page.run("return [...document.querySelectorAll('#legend > span')].map((e) => [e.textContent, e.title])") == [
-        ["Limiters:", ""], ["input 55 %", "the input pipeline"], ["tensor cores 45 %", "the tensor cores"], ["Classes:", ""], ["idle", ""], ["compute", ""]]
+        ["Limiters, of the run:", ""], ["tensor cores, power 62 %", "the tensor cores, clocks held by the power limit"], ["input 38 %", "the input pipeline"], ["Classes:", ""], ["idle", ""], ["compute", ""]]
 
 
 def test_words_stand_where_they_have_room(report):

@@ -74,6 +74,22 @@ def test_stretches_are_whole(told, name):
         assert f["gpu_seconds"] >= 0 and (f["gain"] is None or f["gain"] >= 1)
 
 
+@pytest.mark.parametrize("path", [ROOT / "docs" / "example" / "tour.assay", *(TRUTH / f"{name}.assay" for name in (
+    "loader_workers", "gemm_bf16", "warm_then_starved", "checkpoints", "ckpt_train", "two_procs", "mlp_eager", "cpu_preproc"))], ids=lambda path: path.stem)
+def test_the_legend_of_the_page_says_what_the_findings_say(assay, path):
+    """The same limiters, with the same shares of the same time."""
+    report = json.loads(assay("report", path, "--format", "json").stdout)
+    page = assay("report", path, "--format", "html").stdout
+    legend = json.loads(re.search(r"id=data>(.*?)</script>", page, re.S)[1])["legend"]
+    told = [(f["limiter"], re.search(r"\((\S+ %) of the run", f["text"])[1],
+             report["stretches"][f["stretch"]]["before_work"] and f["limiter"] != "host.starting", f["held_by"] or "") for f in report["findings"]]
+    held = {"the power limit": "power", "heat": "thermal", "a locked clock": "clock.locked"}
+    said = [(name, share, "before its work began" in words, next((v for k, v in held.items() if f"held by {k}" in words), "")) for name, _, share, words in legend]
+    assert sorted(told) == sorted(said)
+    for name, brief, _, words in legend:
+        assert ("before work" in brief) == ("before its work began" in words), name
+
+
 def test_the_same_twice(assay):
     path = TRUTH / f"{LABELS[0]['recording']}.assay"
     assert assay("report", path, "--format", "json").stdout == assay("report", path, "--format", "json").stdout

@@ -3,7 +3,7 @@
 (() => {
   /* seconds: of the run; seconds_all: of a curve's points; step: between two; gap: no value for longer is none. Names that start with a small letter in charts: id, title, unit, top (of
      the axis), says (for screen readers), limits [[name, value]], curves [{name, dash, mean, min, max}], all (of many), gpus (whether chips choose its curves). */
-  const D = { start: 0, many: false, phases: [], events: [], gpus: [], classes: [], limiters: {}, stretches: [], ...JSON.parse(document.getElementById("data").textContent) };
+  const D = { start: 0, many: false, phases: [], events: [], gpus: [], classes: [], limiters: {}, stretches: [], legend: [], ...JSON.parse(document.getElementById("data").textContent) };
   /* SVG elements are cloned from this one, so that the page names no address at all. */
   const NS = document.getElementById("svg").namespaceURI, LEFT = 62, RIGHT = 10, TOP = 24, HIGH = 86, AXIS = 18;
   const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", MISSING = 4095;
@@ -370,24 +370,18 @@
     if (c) new Curves(box, c);
     else if (box.dataset.m === "strips") new Strips(box);
   }
-  /* Each limiter that occurs, with its colour and hatch, and how much of the GPUs' time it has; then the classes. */
+  /* Each finding with the colour and hatch of its limiter and its share of the run; then the classes. */
   const legend = document.getElementById("legend");
   if (legend) {
-    const sums = new Map();
-    let all = 0;
-    if (D.stretches.length) html("span", legend, "Limiters:").className = "soft";
-    for (const s of D.stretches) {
-      sums.set(s[3], (sums.get(s[3]) || 0) + (s[1] - s[0]) * s[2].length);
-      all += (s[1] - s[0]) * s[2].length;
-    }
-    for (const [name, sum] of [...sums].sort((a, b) => b[1] - a[1])) {
+    if (D.legend.length) html("span", legend, "Limiters, of the run:").className = "soft";
+    for (const [name, brief, share, words] of D.legend) {
       const entry = html("span", legend), key = make("svg", { viewBox: "0 0 16 8", "aria-hidden": "true" }, entry);
       make("rect", { width: 16, height: 8, fill: `var(--side-${D.limiters[name].side})` }, key);
       if (hatched(name)) make("rect", { width: 16, height: 8, fill: hatched(name) }, key);
-      entry.title = D.limiters[name].words;
-      html("span", entry, `${D.limiters[name].brief} ${(100 * sum / all).toFixed(0)} %`);
+      entry.title = words;
+      html("span", entry, `${brief} ${share}`);
     }
-    if (sums.size) html("span", legend, "Classes:").className = "soft";
+    if (D.legend.length) html("span", legend, "Classes:").className = "soft";
     D.classes.forEach(([name, side], k) => {
       if (!D.gpus.some((g) => g.classes.some((c) => c[2] === k))) return;
       const entry = html("span", legend);

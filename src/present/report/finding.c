@@ -229,12 +229,17 @@ static void put_from_to(struct strbuf *out, const struct limit_finding *f)
         report_put_seconds(out, f->until_s);
 }
 
+double report_finding_share(const struct stretch_list *list, const struct limit_finding *f)
+{
+        return list->seconds > 0 ? f->seconds / list->seconds : 1;
+}
+
 static void put_what(struct strbuf *out, const struct stretch_list *list,
                      const struct limit_finding *f)
 {
         const struct stretch *s = &list->list[f->stretch];
         char text[FORMAT_MAX];
-        double share = list->seconds > 0 ? f->seconds / list->seconds : 1;
+        double share = report_finding_share(list, f);
         bool startup = f->limiter == LIMITER_HOST_STARTING, several = gpu_set_count(&f->gpus) > 1;
         strbuf_puts(out, several ? "GPUs " : "GPU ");
         report_stretch_gpus(list, &f->gpus, out);

@@ -7,6 +7,8 @@
 #include "present/document/page.h"
 #include "present/format.h"
 #include "present/report/page.h"
+#include "present/report/parts.h"
+#include "present/report/report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -391,6 +393,48 @@ static void put_limiters(struct jsonw *j, const struct stretch_list *list)
         jsonw_end(j);
 }
 
+static void put_legend_entry(struct jsonw *j, const struct stretch_list *list,
+                             const struct limit_finding *f)
+{
+        const struct limited limited = {true, f->limiter, f->held_by, f->basis, 0};
+        const char *held = held_by_words(f->held_by);
+        bool startup = f->before_work && f->limiter != LIMITER_HOST_STARTING;
+        char share[FORMAT_MAX];
+        struct strbuf brief = {0}, words = {0};
+        report_put_limiter(&brief, &limited, true);
+        strbuf_puts(&brief, startup ? ", before work" : "");
+        strbuf_putf(&words, "%s%s%s%s", limiter_words(f->limiter),
+                    held[0] ? ", clocks held by " : "", held,
+                    startup ? ", before its work began" : "");
+        jsonw_array(j, NULL);
+        jsonw_text(j, NULL, limiter_name(f->limiter));
+        jsonw_text(j, NULL, strbuf_str(&brief));
+        jsonw_text(j, NULL, format_share(share, report_finding_share(list, f)));
+        jsonw_text(j, NULL, strbuf_str(&words));
+        jsonw_end(j);
+        strbuf_finish(&brief);
+        strbuf_finish(&words);
+}
+
+/* The findings with their shares of the run: [limiter, brief, share, words], the longest first. */
+static void put_legend(struct jsonw *j, const struct stretch_list *list)
+{
+        bool done[FINDINGS_MAX] = {false};
+        jsonw_array(j, "legend");
+        for (size_t n = 0; n < list->n_findings; n++) {
+                size_t longest = FINDINGS_MAX;
+                for (size_t i = 0; i < list->n_findings; i++) {
+                        if (!done[i] &&
+                            (longest == FINDINGS_MAX ||
+                             list->findings[i].seconds > list->findings[longest].seconds))
+                                longest = i;
+                }
+                done[longest] = true;
+                put_legend_entry(j, list, &list->findings[longest]);
+        }
+        jsonw_end(j);
+}
+
 static void put_stretches(struct jsonw *j, const struct summary *s, const struct traces *t)
 {
         jsonw_array(j, "stretches");
@@ -398,6 +442,7 @@ static void put_stretches(struct jsonw *j, const struct summary *s, const struct
                 put_stretch(j, &s->limits, &s->limits.list[i], t);
         jsonw_end(j);
         put_limiters(j, &s->limits);
+        put_legend(j, &s->limits);
 }
 
 /* ---- all of it ---- */

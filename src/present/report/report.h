@@ -96,6 +96,8 @@ void report_level_title(const struct summary *s, struct strbuf *out);
 /* The first finding, or what there is to say without a GPU. No newline. */
 void report_finding_or_level(const struct summary *s, struct strbuf *out);
 /* One sentence: what, the numbers that say so, and what could be won. No newline. */
+/* How much of the run it takes, as its sentence and the legend of the page say. */
+double report_finding_share(const struct stretch_list *list, const struct limit_finding *f);
 void report_finding(const struct stretch_list *list, const struct limit_finding *f,
                     struct strbuf *out);
 /* Members "findings" and "stretches" of the report, each with a comma before it. */
