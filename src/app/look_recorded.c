@@ -430,11 +430,53 @@ static void note_early_ends(struct stack_look *l, const int64_t *ends)
         l->wall_ns = last;
 }
 
+/* Where a recording is from. Of one place only the newest counts: a node's older dumps, a rank that
+ * was recorded again. */
+struct recording_origin {
+        char host[NODE_NAME_MAX];
+        struct value rank;
+        int64_t end_ns;
+};
+
+static void find_origin(const char *path, struct recording_origin *ret)
+{
+        struct session_reader *r = NULL;
+        struct run_facts facts;
+        *ret = (struct recording_origin){0};
+        if (session_open(path, &r, NULL) < 0)
+                return;
+        facts_init(&facts, path);
+        facts_from_session(&facts, r);
+        snprintf(ret->host, sizeof(ret->host), "%.79s", facts.host);
+        ret->rank = facts.rank;
+        ret->end_ns = session_last_ns(r);
+        facts_finish(&facts);
+        session_reader_close(r);
+}
+
+static bool is_superseded(const struct recording_origin *list, size_t n, size_t at)
+{
+        const struct recording_origin *o = &list[at];
+        for (size_t i = 0; o->host[0] && i < n; i++) {
+                bool same = strcmp(list[i].host, o->host) == 0 &&
+                            value_there(list[i].rank) == value_there(o->rank) &&
+                            (!value_there(o->rank) || list[i].rank.v == o->rank.v);
+                if (i != at && same && list[i].end_ns > o->end_ns)
+                        return true;
+        }
+        return false;
+}
+
 static int add_folder(struct stack_look *l, const struct folder *f, double span_s, struct err *err)
 {
         int64_t *ends = calloc(f->n + 1, sizeof(*ends));
-        int code = ends ? 0 : err_set(err, -ENOMEM, "out of memory");
+        struct recording_origin *origins = calloc(f->n + 1, sizeof(*origins));
+        int code = ends && origins ? 0 : err_set(err, -ENOMEM, "out of memory");
+        for (size_t i = 0; code == 0 && i < f->n; i++)
+                find_origin(f->paths[i], &origins[i]);
         for (size_t i = 0; code == 0 && i < f->n; i++) {
+                if (is_superseded(origins, f->n, i))
+                        continue;
                 struct err one = {0};
                 const char *slash = strrchr(f->paths[i], '/');
                 const char *name = slash ? slash + 1 : f->paths[i];
@@ -447,6 +489,7 @@ static int add_folder(struct stack_look *l, const struct folder *f, double span_
                 code = tell_no_stacks(f->paths[0], err);
         if (code == 0)
                 note_early_ends(l, ends);
+        free(origins);
         free(ends);
         return code;
 }

@@ -160,6 +160,18 @@ def test_a_recording_of_a_hang(program, assay, gpus, tmp_path):
     assert status == 0 and answer["causes"] == []
 
 
+def test_older_recordings_of_a_node_are_left_out(program, tmp_path):
+    """A folder of dumps has several of one node: that the older ones end before is no sign of a node that is gone."""
+    folder = tmp_path / "dumps"
+    folder.mkdir()
+    for name in ("old", "new"):
+        source = "import time\nend = time.time() + 2.5\nwhile time.time() < end: sum(range(1000))"
+        subprocess.run([program, "run", "-q", "-o", folder / f"{name}.assay", "--", sys.executable, "-c", source + f" # {name}"], check=True, timeout=60, env=clean_env(tmp_path),
+                       capture_output=True)
+    status, answer = jobs.ask(program, folder, "--watch", 2)
+    assert status == 0 and answer["causes"] == [] and answer["n_ranks"] == 1, json.dumps(answer, indent=1)
+
+
 def test_mistakes(program, tmp_path):
     def why(*args):
         done = subprocess.run([program, "why", *map(str, args)], capture_output=True, text=True, check=False, timeout=60)

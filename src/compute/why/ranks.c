@@ -218,7 +218,8 @@ static size_t weigh_group(const struct why *w, uint32_t group)
                 const struct why_rank *r = &w->ranks[i];
                 if (r->group != group)
                         continue;
-                if (r->doing != WHY_WAITS && r->doing != WHY_SPINS)
+                /* Ranks that run in one line all the time wait only where that is a collective. */
+                if (r->doing != WHY_WAITS && (r->doing != WHY_SPINS || !r->in_collective))
                         return 0;
                 n++;
                 in_collective += r->in_collective;
