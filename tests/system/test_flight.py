@@ -227,6 +227,7 @@ def test_without_a_token_nobody_asks_over_http(serve, tmp_path):
     assert s.ask("/api/v1/dump")[0] == 200 and not dumps(tmp_path)
 
 
+@pytest.mark.slow
 def test_hostile_words_of_an_alert(serve, tmp_path):
     s = serve("--auth-token-file", token(tmp_path, "t", "secret-of-viewers"))
     bearer = {"Authorization": "Bearer secret-of-viewers"}
