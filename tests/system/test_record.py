@@ -100,7 +100,7 @@ def test_bytes_per_value(program, tmp_path):
     with sqlite3.connect(path) as db:
         values = db.execute("select count(*) from samples where value is not null").fetchone()[0]
     assert values == 8 * 38935
-    assert path.stat().st_size / values <= 1.4
+    assert path.stat().st_size / values <= 1.45
 
 
 def test_bytes_per_value_of_a_day(program, tmp_path):
