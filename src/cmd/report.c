@@ -147,6 +147,7 @@ static int goodput_of_folder(const struct config *config, const struct folder *f
         int r = goodput_report(config, paths, several ? f->n : config->n_args - 1,
                                out_format(config), terminal_columns(), &notices, out, err);
         tell_notices(&notices);
+        strbuf_finish(&notices);
         return r;
 }
 

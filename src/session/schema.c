@@ -31,8 +31,6 @@ static const char tables[] =
                      "host TEXT,"
                      " pid INTEGER, type TEXT, name TEXT, seconds REAL, value REAL, data TEXT, "
                      "spool TEXT UNIQUE);"
-                     /* How many slots of each tape are in the table of marks. */
-                     "CREATE TABLE tape(name TEXT PRIMARY KEY, taken INTEGER) WITHOUT ROWID;"
                      "CREATE TABLE alphabet(bytes BLOB);";
 #undef ENTITY_TEXT
 

@@ -91,6 +91,7 @@ int tapes_take(struct db *db, int dir, bool last, struct tapes *ret)
 {
         struct tapes t = {0};
         int r = dir >= 0 ? tape_list(dir, &t.list) : 0;
+        /* Most recordings have no tape, and a table is a page of the file. */
         if (r == 0 && t.list.n > 0 && !has_table(db))
                 r = db_exec(db,
                             "CREATE TABLE tape(name TEXT PRIMARY KEY, taken INTEGER)"
