@@ -358,6 +358,9 @@ static void look_at_host(struct top *t)
 {
         if (engine_has_host(t->engine))
                 engine_set_levels(t->engine, levels_shown(t));
+        /* A seek passes over samples: the host's past is filled as the GPUs' is. */
+        for (const struct host *h; (h = engine_next_host(t->engine, t->frame));)
+                past_see_host(&t->ui.past, h);
         t->host = engine_host(t->engine, t->frame);
 }
 

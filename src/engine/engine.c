@@ -141,6 +141,11 @@ const struct host *engine_host(struct engine *e, const struct frame *frame)
         return e->host && host_beat_take(e->host, e->newest) ? e->newest : NULL;
 }
 
+const struct host *engine_next_host(struct engine *e, const struct frame *frame)
+{
+        return e->play && frame ? host_play_next(e->play, frame->wall_ns) : NULL;
+}
+
 const struct stack_live *engine_stacks(struct engine *e, const struct frame *frame)
 {
         if (e->stack_play)

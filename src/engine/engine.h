@@ -125,6 +125,9 @@ const struct host *engine_host(struct engine *e, const struct frame *frame);
 /* What the programs on the GPUs did lately, by their stacks: now, or at the time of a frame that is
  * played; valid until the next call. NULL when nothing is known. */
 const struct stack_live *engine_stacks(struct engine *e, const struct frame *frame);
+/* The next sample of a recording's host on the way to a frame, oldest first: of all that a seek
+ * passes over. Valid until the next call. NULL when there are no more, and of a live source. */
+const struct host *engine_next_host(struct engine *e, const struct frame *frame);
 /* Whether this machine's host is read. */
 bool engine_has_host(const struct engine *e);
 /* The past, as views see it; it lives as long as the engine. */

@@ -37,16 +37,23 @@ struct host_play *host_play_open(const char *path)
         return h;
 }
 
-const struct host *host_play_at(struct host_play *h, int64_t wall_ns)
+const struct host *host_play_next(struct host_play *h, int64_t wall_ns)
 {
         if (wall_ns < h->at_ns && !rewind_to_start(h))
                 return NULL;
-        while (h->next && h->next->wall_ns <= wall_ns) {
-                h->at_ns = h->next->wall_ns;
-                h->now = *h->next;
-                if (session_next_host(h->reader, &h->next, NULL) <= 0)
-                        h->next = NULL;
-        }
+        if (!h->next || h->next->wall_ns > wall_ns)
+                return NULL;
+        h->at_ns = h->next->wall_ns;
+        h->now = *h->next;
+        if (session_next_host(h->reader, &h->next, NULL) <= 0)
+                h->next = NULL;
+        return &h->now;
+}
+
+const struct host *host_play_at(struct host_play *h, int64_t wall_ns)
+{
+        while (host_play_next(h, wall_ns))
+                ;
         return h->at_ns != INT64_MIN && host_is_of(&h->now, wall_ns) ? &h->now : NULL;
 }
 

@@ -734,3 +734,16 @@ def test_the_first_screen_names_the_gpu_within_a_tenth_of_a_second(program, tmp_
     env = {"TERM": "xterm-256color", "LANG": "C.UTF-8", "PATH": os.environ["PATH"], "HOME": str(tmp_path), "FAKE_NVML": str(bench.SCENARIO), "ASSAY_NVML_LIB": str(build / "tests/libnvidia-ml-fake.so")}
     name, counters = (min(bench.until_seen([program, "top"], text, env) for _ in range(5)) for text in (b"H200", b"tensor-heavy"))
     assert name <= 100 and name < counters / 2, (name, counters)
+
+
+def test_a_seek_fills_the_past_of_the_host(terminal):
+    """That of the GPUs is filled by a seek; the host's was empty beside it."""
+    t = terminal(width=120, height=40)
+    t.start(f"{ROOT / 'docs' / 'example' / 'tour.assay'} --at 10 --speed 0.001")
+    t.keys("5")
+    for seconds, least in ((80, 50), (30, 25), (60, 50)):
+        t.keys(":")
+        t.type(f"seek {seconds}")
+        screen = t.wait(re.compile(rf" {seconds}\.\d s +━"))
+        cpu = max(sum(c in "▁▂▃▄▅▆▇█" for c in line[:60]) for line in screen.splitlines()[2:6])
+        assert least <= cpu <= seconds + 1, screen
