@@ -5,6 +5,7 @@
 #include "life/worker.h"
 #include "translate/translate.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define CHECKS_MAX 32
@@ -14,6 +15,7 @@ struct checkup {
         bool done; /* under the lock, as shown and n */
         char *texts[6];
         struct doctor doctor;
+        char backend[16]; /* that the checks are for */
         struct result results[CHECKS_MAX];
         struct ui_check shown[CHECKS_MAX];
         size_t n;
@@ -62,7 +64,8 @@ static void checkup_run(void *arg)
         const struct check *check;
         doctor_prepare(&c->doctor);
         for (size_t i = 0; i < CHECKS_MAX && (check = check_at(i)); i++)
-                run_check(c, check);
+                if (check_is_of(check, c->backend))
+                        run_check(c, check);
         crew_lock(&c->crew);
         c->done = true;
         crew_unlock(&c->crew);
@@ -86,7 +89,7 @@ void checkup_source(const struct config *config, struct source_config *ret)
         ret->dcgm_ids = translate_dcgm_ids(&ret->n_dcgm_ids);
 }
 
-struct checkup *checkup_start(const struct config *config)
+struct checkup *checkup_start(const struct config *config, const char *backend)
 {
         struct checkup *c = calloc(1, sizeof(*c));
         if (!c)
@@ -100,6 +103,7 @@ struct checkup *checkup_start(const struct config *config)
         s->root = s->root ? s->root : "";
         s->nvml_lib = checkup_keep(c, 4, s->nvml_lib);
         s->token_file = checkup_keep(c, 5, s->token_file);
+        snprintf(c->backend, sizeof(c->backend), "%s", backend);
         c->doctor.get_env = get_env;
         c->doctor.to_terminal = true;
         crew_init(&c->crew, free_checkup);

@@ -10,8 +10,9 @@ struct source_config;
 /* What the checks are told of the options; the texts are the configuration's. */
 void checkup_source(const struct config *config, struct source_config *ret);
 
-/* NULL when it cannot be started. What it needs of config is copied. */
-struct checkup *checkup_start(const struct config *config);
+/* The checks that a backend depends on, "auto" for all. NULL when it cannot be started. What it
+ * needs of config is copied. */
+struct checkup *checkup_start(const struct config *config, const char *backend);
 /* What was found so far, and whether that is all. Text lives as long as the checkup. */
 bool checkup_results(struct checkup *c, const struct ui_check **ret, size_t *ret_n);
 /* Returns at once; a thread that still runs frees what there is. NULL is fine. */

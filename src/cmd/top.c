@@ -40,6 +40,7 @@ struct top {
         struct screen *screen;
         struct ui ui;
         struct canvas canvas;
+        const char *backend;     /* that the doctor's checks are for */
         struct checkup *checkup; /* NULL until the log is looked at */
         bool checked;            /* it has ended */
         struct scan *scan;       /* NULL when the source is no file */
@@ -335,11 +336,12 @@ static void note_trouble(struct top *t)
                "%llu lines could not be understood%s", lines, where);
 }
 
-/* A capture says nothing about this machine, so only a live source brings the doctor. */
+/* A capture says nothing about this machine, so only a live source brings the doctor; one elsewhere
+ * says nothing about this machine's GPUs. */
 static void call_doctor(struct top *t)
 {
         if (t->ui.view == VIEW_LOG && !t->status.replay && !t->checkup)
-                t->checkup = checkup_start(t->config);
+                t->checkup = checkup_start(t->config, t->backend);
 }
 
 /* The whole machine is read always; every level, and so every process, only while it is shown. */
@@ -534,6 +536,7 @@ static int start_engine(struct top *t, struct err *err)
         ec.host_interval_ns = MAX(source.source.poll_ns, HOST_INTERVAL_NS);
         /* The host of a capture or of an exporter elsewhere is not this one. GPUs are shown where
          * the host cannot be read. */
+        t->backend = source.ops->local ? "auto" : source.ops->name;
         bool here = source.ops->local || config_flag(config, OPT_HOST);
         r = here ? setup_host(config, &host, err)
                  : refuse_host_options(config, "add --host, or leave it out", err);

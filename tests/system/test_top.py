@@ -405,7 +405,7 @@ def test_live_source(terminal):
         t.keys("<")
         t.wait("live")
         t.keys("d")
-        t.wait("this machine")
+        t.wait(" checks")
         t.keys("Escape", "p")
         t.wait("paused at")
         t.keys("q")
@@ -426,6 +426,8 @@ def test_the_doctor_of_a_list(terminal):
         t.start(f"--source {addresses},http://127.0.0.1:1/metrics", show="3 nodes")
         t.keys("d")
         assert re.search(r"exporter +2 of 3 answer", t.wait("of 3 answer", 20)) and "404" not in t.screen()
+        t.wait(" checks ─", 20)
+        assert not re.search(r"^ *(GPU|driver|library|device files|verdicts|AMD, Intel) ", t.screen(), re.M), "this machine's GPUs are not watched"
         t.keys("Escape", "q")
         assert t.intact() == 0
     finally:

@@ -39,7 +39,7 @@ enum source_state {
         SOURCE_FAILED,
 };
 
-/* One of the doctor's checks of this machine. */
+/* One of the doctor's checks. */
 struct ui_check {
         const char *name, *says, *remedy; /* remedy is empty when there is nothing to do */
         uint8_t ink;
@@ -75,7 +75,7 @@ struct ui_data {
         const struct stack_live *stacks; /* of the processes; NULL: nobody looks at them */
         const struct where *where;       /* lines behind the chosen GPU's limiter; or NULL */
         bool read_only;                  /* no signals */
-        const struct ui_check *checks;   /* NULL: nobody looked at this machine */
+        const struct ui_check *checks;   /* NULL: none were made */
         size_t n_checks;
         bool checking;                /* more are to come */
         const struct ui_part *phases; /* of a recording, in order of their beginnings */

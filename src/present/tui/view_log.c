@@ -52,11 +52,11 @@ static int draw_findings(struct ui *ui, const struct ui_data *d, struct canvas *
         return y - a.y;
 }
 
-/* What the doctor says about this machine: only what is wrong, when there is room for no more. */
+/* What the doctor says: only what is wrong, when there is room for no more. */
 static int draw_checks(const struct ui_data *d, struct canvas *c, struct area a)
 {
         int y = a.y;
-        draw_rule(c, a, y++, d->checking ? "this machine, still looking" : "this machine");
+        draw_rule(c, a, y++, d->checking ? "checks, still running" : "checks");
         for (size_t i = 0; i < d->n_checks && y < a.y + a.h; i++) {
                 const struct ui_check *k = &d->checks[i];
                 char text[840];
