@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-
+from serving import Server
 
 COLUMNS = "timestamp,gpu_id,model,gpu_util_pct,dram_active_pct,tensor_active_pct,sm_active_pct,power_w,mem_used_mib,pcie_rx_bytes_s"
 TRAINS = "98,40,50,80,{power},40000,5e8"
@@ -58,3 +58,18 @@ def test_in_words(assay, capture):
     text = assay("once", "--source", path, "--at", "50").stdout
     assert "stalled" not in text
     assert "hung" not in text
+
+
+def test_served(program, capture, tmp_path):
+    """As a family of its own, in JSON, and in the words of the page."""
+    path = capture((60, TRAINS), (41, SPINS))
+    with Server(program, tmp_path, "--source", path, "--speed", "20") as server:
+        def told():
+            text = server.ask()[2]
+            text = text.decode() if isinstance(text, bytes) else text
+            return re.search(r"^assay_gpu_stalled_seconds\{[^}]*\} (1[5-9]|[23]\d|40)$", text, flags=re.M) and text
+
+        text = server.wait(told)
+        gpu, = server.json("/api/v1/now")["gpus"]
+    assert "# TYPE assay_gpu_stalled_seconds gauge" in text
+    assert gpu["metrics"]["stalled"] >= 15 and gpu["health_text"].startswith("stalled for ")
