@@ -37,6 +37,7 @@ static int window_of(const struct config *config, bool job, struct fleet_asked *
                                        since);
                 ret->window_ns = ret->to_ns - from;
         }
+        ret->co2_g_per_kwh = config_number(config, OPT_CO2);
         ret->filter = (struct fleet_filter){
             .user = config_text(config, OPT_USER),
             .account = config_text(config, OPT_ACCOUNT),
@@ -171,8 +172,12 @@ static int show(const struct config *config, struct strbuf *out, int *ret_status
                 err_set(err, ERR_USAGE, "the job's name is empty");
                 return err_hint(err, "a variable may be unset; assay fleet job 4711");
         }
+        static const enum option cards[] = {OPT_CO2};
         bool idle = asks_for_idle(config);
         int r = refuse_options(config, err);
+        if (r == 0 && !job)
+                r = config_refuse(config, cards, ARRAY_LEN(cards), "is for one job",
+                                  "leave it out, or write 'assay fleet job ID'", err);
         if (r == 0)
                 r = fleet_idle_refuse(config, idle, err);
         if (r == 0 && !job && !idle)

@@ -11,11 +11,11 @@
 static int refuse_views(const struct config *config, struct err *err)
 {
         static const enum option list[] = {
-            OPT_ENGINE,      OPT_LIVE,       OPT_WINDOW, OPT_FORMAT,  OPT_SINCE,     OPT_UNTIL,
-            OPT_LIMIT,       OPT_TOKEN_FILE, OPT_TENANT, OPT_TIMEOUT, OPT_QUERIES,   OPT_ASCII,
-            OPT_THEME,       OPT_POLL,       OPT_USER,   OPT_ACCOUNT, OPT_PARTITION, OPT_CLUSTER,
-            OPT_NODE,        OPT_GRACE,      OPT_EXCEPT, OPT_SCANCEL, OPT_NOTIFY,    OPT_SEND,
-            OPT_MAIL_DOMAIN, OPT_REPEAT,     OPT_STATE,  OPT_MODEL};
+            OPT_ENGINE, OPT_LIVE,        OPT_WINDOW, OPT_FORMAT,  OPT_SINCE,     OPT_UNTIL,
+            OPT_LIMIT,  OPT_TOKEN_FILE,  OPT_TENANT, OPT_TIMEOUT, OPT_QUERIES,   OPT_ASCII,
+            OPT_THEME,  OPT_POLL,        OPT_USER,   OPT_ACCOUNT, OPT_PARTITION, OPT_CLUSTER,
+            OPT_NODE,   OPT_CO2,         OPT_GRACE,  OPT_EXCEPT,  OPT_SCANCEL,   OPT_NOTIFY,
+            OPT_SEND,   OPT_MAIL_DOMAIN, OPT_REPEAT, OPT_STATE,   OPT_MODEL};
         static const enum option pods[] = {OPT_SELECTOR};
         int r =
             config_refuse(config, list, ARRAY_LEN(list), "is for the views of 'assay fleet'",

@@ -64,7 +64,7 @@ static int write_record(const struct config *config, const struct record *r, str
         }
         ask_request(r, &request);
         if (strcmp(format, "text") == 0) {
-                job_card_put(out, r, &request);
+                job_card_put(out, r, &request, config_number(config, OPT_CO2));
                 return 0;
         }
         int code = job_comment_write(r, &request, node_name(node, sizeof(node)),

@@ -11,6 +11,7 @@
 
 #define SECONDS_PER_HOUR 3600.0
 #define LIMITERS_SHOWN 3
+#define JOULES_A_KWH 3.6e6
 
 static void put_line(struct strbuf *out, const char *name, const char *text)
 {
@@ -251,7 +252,23 @@ static void advise_request(struct strbuf *out, const struct job_use *u, size_t *
         }
 }
 
-void job_card_put(struct strbuf *out, const struct record *r, const struct job_request *request)
+/* What the GPUs drew, and what that is in CO2; nothing where no counter told of it. */
+static void put_energy(struct strbuf *out, const struct record *r, double co2_g_per_kwh)
+{
+        char line[128];
+        if (!integral_there(&r->sum, INTEGRAL_ENERGY))
+                return;
+        double joules = r->sum.v[INTEGRAL_ENERGY];
+        put_line(out, "energy", format_energy(line, joules));
+        if (!(co2_g_per_kwh > 0))
+                return;
+        snprintf(line, sizeof(line), "%.3g g, at %g g a kWh", joules / JOULES_A_KWH * co2_g_per_kwh,
+                 co2_g_per_kwh);
+        put_line(out, "CO2", line);
+}
+
+void job_card_put(struct strbuf *out, const struct record *r, const struct job_request *request,
+                  double co2_g_per_kwh)
 {
         char name[OWNER_POD_MAX + 2 * OWNER_NAME_MAX], line[128];
         struct job_use use = use_of(r, request);
@@ -279,8 +296,7 @@ void job_card_put(struct strbuf *out, const struct record *r, const struct job_r
         put_share(out, "GPU utilization", record_share(r, INTEGRAL_ACTIVE_GPU_UTIL));
         put_share(out, "power throttled", record_share(r, INTEGRAL_THROTTLE_POWER));
         put_share(out, "heat throttled", record_share(r, INTEGRAL_THROTTLE_HEAT));
-        if (integral_there(&r->sum, INTEGRAL_ENERGY))
-                put_line(out, "energy", format_energy(line, r->sum.v[INTEGRAL_ENERGY]));
+        put_energy(out, r, co2_g_per_kwh);
         if (r->sum.peak_memory > 0)
                 put_value(out, "peak memory", UNIT_BYTES, value_ok(r->sum.peak_memory));
         put_use(out, &use);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define CARD_NODES_MAX 8192
+#define JOULES_A_KWH 3.6e6
 /* A selection of nodes is in a question ten times, and VictoriaMetrics takes 16 KiB of one. */
 #define PART_BYTES 1000
 
@@ -28,6 +29,7 @@ static const struct doc_column card_columns[] = {
     COLUMN("wasted_seconds", "wasted", GPU_HOURS, 0, 0),
     COLUMN("wasted", "of what was held", RATIO, 0, 0),
     COLUMN("energy_j", "energy", ENERGY, 0, 0),
+    COLUMN("co2_g", "grams of CO2 of that energy", COUNT, 0, DOC_MINOR),
 };
 
 static const struct doc_column gpu_columns[] = {
@@ -294,6 +296,8 @@ static void card_table(struct card *k, const struct fleet_sums *gpus, struct val
         row[12].v = sum_wasted_value(&all);
         row[13].v = ratio_of(row[12].v, all.held);
         row[14].v = energy;
+        if (k->c.asked->co2_g_per_kwh > 0 && value_there(energy))
+                row[15].v = value_ok(energy.v / JOULES_A_KWH * k->c.asked->co2_g_per_kwh);
 }
 
 /* What the card is made of. */

@@ -32,9 +32,10 @@ struct fleet_holder {
 
 /* What is asked for. */
 struct fleet_asked {
-        int64_t to_ns;     /* wall clock: the end of the window */
-        int64_t window_ns; /* its length */
-        unsigned rows;     /* of tables that may be long */
+        int64_t to_ns;        /* wall clock: the end of the window */
+        int64_t window_ns;    /* its length */
+        unsigned rows;        /* of tables that may be long */
+        double co2_g_per_kwh; /* of a job's card; 0: it has no CO2 */
         struct fleet_filter filter;
         /* Jobs that 'idle' leaves out; NULL for none. */
         bool (*leaves_out)(void *arg, const struct fleet_holder *holder);

@@ -84,6 +84,11 @@ def test_records_of_a_job(program, tmp_path, assay):
     assert sum(job["class_s"].values()) == pytest.approx(job["counters"]["seen"])
     card = assay("job", "4711", "--state", state)
     assert card.returncode == 0 and "slurm 4711" in card.stdout and "Time by class" in card.stdout
+    # Grams only of energy that a counter told, and only for a factor that somebody gave.
+    assert "CO2" not in card.stdout
+    grams = re.search(r"CO2 +([\d.e+-]+) g, at 400 g a kWh", assay("job", "4711", "--state", state, "--co2", "400").stdout)
+    assert float(grams.group(1)) == pytest.approx(job["counters"]["energy"] / 3.6e6 * 400, rel=0.01)
+    assert assay("job", "4711", "--state", state, "--co2", "-1").returncode == 2
     assert assay("job", str(job["id"]), "--brief", "--state", state).stdout.startswith("assay: 1 GPU, ")
     played = subprocess.run([program, "once", "--json", "--source", TOUR, "--at", "1"], capture_output=True, text=True, check=True).stdout
     assert abs(job["start"] - json.loads(played)["time"]) < 120, "what is played happened in its own time"
