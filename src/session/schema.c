@@ -316,7 +316,8 @@ static void put_evidence(struct strbuf *out)
 /* What each server did at each tick, with what it is from the last note on. */
 static void put_engines(struct strbuf *out)
 {
-        strbuf_puts(out, "CREATE VIEW engines AS SELECT t.tick, t.time, t.elapsed, n.engine, n.url,"
+        strbuf_puts(out, "CREATE VIEW IF NOT EXISTS engines AS SELECT t.tick, t.time, t.elapsed, "
+                         "n.engine, n.url,"
                          " n.model, n.gpus, n.why AS absent");
         put_host_columns(out, METRIC_SCOPE_SERVING, "n.item");
         strbuf_puts(out, HOST_TICKS " JOIN serving_note n ON n.tick = (SELECT max(x.tick) FROM"
@@ -335,18 +336,31 @@ static void end_rows(struct strbuf *out)
                 out->s[out->len - 1] = ';'; /* where a comma stands */
 }
 
-static void put_host_series(struct strbuf *out)
+static void put_host_series_of(struct strbuf *out, bool servings)
 {
-        begin_rows(out, "host_series");
         for (size_t i = 0; i < HOST_SERIES_COUNT; i++) {
                 struct series_scale s = series_scale(host_series_info(i));
-                if (host_series_kept(i))
+                if (host_series_kept(i) &&
+                    (host_series_scope(i) == METRIC_SCOPE_SERVING) == servings)
                         strbuf_putf(out, "(%zu,'%s','%s','%s',%.17g,%.17g),", i,
                                     metric_scope_name(host_series_scope(i)),
                                     host_series_info(i)->name, unit_name(host_series_info(i)->unit),
                                     s.step, s.scale);
         }
         end_rows(out);
+}
+
+static void put_host_series(struct strbuf *out)
+{
+        begin_rows(out, "host_series");
+        put_host_series_of(out, false);
+}
+
+void session_schema_servings(struct strbuf *out)
+{
+        strbuf_puts(out, "INSERT OR IGNORE INTO host_series VALUES");
+        put_host_series_of(out, true);
+        put_engines(out);
 }
 
 /* One row a tick and GPU, one column a metric. A column that is not asked for costs nothing. */
@@ -411,7 +425,6 @@ void session_schema(struct strbuf *out)
         put_wide(out);
         put_host_wide(out);
         put_evidence(out);
-        put_engines(out);
         put_stack_views(out);
         put_series(out);
         put_host_series(out);

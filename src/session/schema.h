@@ -7,3 +7,5 @@
 
 /* The SQL that makes them, filled with the names this program knows. */
 void session_schema(struct strbuf *out);
+/* What files with model servers have beside: once more does no harm. */
+void session_schema_servings(struct strbuf *out);

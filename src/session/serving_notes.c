@@ -1,5 +1,6 @@
 /* Which model servers the items of the host's series are: told once, and when something changes. */
 #include "session/reader.h"
+#include "session/schema.h"
 #include "session/state.h"
 
 #include <errno.h>
@@ -33,9 +34,20 @@ void serving_notes_add(struct serving_notes *n, const struct host *host, uint64_
         }
 }
 
+/* A file without model servers, as most are, does not pay for their view and their series. */
+static int create_servings(struct session *s)
+{
+        struct strbuf sql = {0};
+        struct err unused = {0};
+        session_schema_servings(&sql);
+        int r = sql.failed ? -ENOMEM : db_exec(&s->db, strbuf_str(&sql), &unused);
+        strbuf_finish(&sql);
+        return r;
+}
+
 int serving_notes_write(struct session *s, struct serving_notes *n)
 {
-        int r = 0;
+        int r = n->n > 0 ? create_servings(s) : 0;
         for (size_t i = 0; r == 0 && i < n->n; i++) {
                 const struct serving_note *note = &n->list[i];
                 struct statement q =
