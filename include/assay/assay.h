@@ -398,8 +398,8 @@ ASSAY_API int assay_mark_recording(void);
 ASSAY_API int assay_file_describe(const char *path, char **ret, struct assay_error *error);
 
 /*
- * format: text, json, html, csv, markdown or resource-summary. Options: level, phase, tag-cpu,
- * tag-memory, tag-gpu, tag-gpu-memory, weights, missing, gpus, flops. assay_free the text.
+ * format: text, json, html, csv, markdown, resource-summary or scalars. Options: level, phase,
+ * tag-cpu, tag-memory, tag-gpu, tag-gpu-memory, weights, missing, gpus, flops. assay_free the text.
  */
 ASSAY_API int assay_file_report(const char *path, const char *format, const assay_options *options,
                                 char **ret, struct assay_error *error);

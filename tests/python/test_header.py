@@ -41,7 +41,7 @@ def diff(format_, **options):
 
 
 @pytest.mark.parametrize("call, where, known", [
-    (report, "text, json, html, csv, markdown or resource-summary", 6), (diff, "json, markdown, html or junit", 5)], ids=["report", "diff"])
+    (report, "text, json, html, csv, markdown, resource-summary or scalars", 7), (diff, "json, markdown, html or junit", 5)], ids=["report", "diff"])
 def test_formats(call, where, known):
     """Each that is named is written, and the library names the same ones for another."""
     formats = named(where, "format", r"\. Options")
@@ -52,7 +52,7 @@ def test_formats(call, where, known):
     assert caught.value.code == -10001 and re.findall(r"[\w-]+", caught.value.hint.replace("choose", "").replace(" or ", " ")) == formats
 
 
-LISTS = [("Of a recorded run. Options", 5), ("text, json, html, csv, markdown or resource-summary", 9), ("The format is what out ends in", 4),
+LISTS = [("Of a recorded run. Options", 5), ("text, json, html, csv, markdown, resource-summary or scalars", 9), ("The format is what out ends in", 4),
          ("a notebook's folder or zip", 1), ("json, markdown, html or junit", 3), ("Columns of a recorded run.", 3)]
 
 
