@@ -82,6 +82,9 @@ void ceilings_take(const struct sample *s, const struct peak *peak, struct ceili
             {CEILING_MEMORY, METRIC_FB_USED},
             {CEILING_HOLDERS, METRIC_PROCESSES},
             {CEILING_CONTROLLER, METRIC_MEM_COPY_UTIL},
+            {CEILING_DECODER, METRIC_DEC_UTIL},
+            {CEILING_ENCODER, METRIC_ENC_UTIL},
+            {CEILING_JPEG, METRIC_JPG_UTIL},
         };
         struct value gr = s->m[METRIC_GR_ACTIVE];
         *ret = (struct ceilings){0};

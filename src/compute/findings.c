@@ -15,7 +15,7 @@ static const double full_share[CEILING_COUNT] = {
 
 static double share_of(const struct ceilings *c, enum ceiling at)
 {
-        return c->there & (1u << at) ? (double)c->v[at] : 0;
+        return c->there & CEILING_AT(at) ? (double)c->v[at] : 0;
 }
 
 static double busy_share(const struct ceilings *c, enum ceiling at)
@@ -54,7 +54,7 @@ static double used_share(const struct limit *l)
                 return best_pipe(c) * clock_share(l);
         if (full_share[fills] == 0)
                 return share_of(c, (enum ceiling)fills);
-        bool pipe = CEILINGS_PIPES & 1u << fills;
+        bool pipe = CEILINGS_PIPES & CEILING_AT(fills);
         return busy_share(c, (enum ceiling)fills) * (pipe ? clock_share(l) : 1);
 }
 
@@ -64,7 +64,7 @@ static bool is_bounded(const struct limit *l)
         unsigned fills = limiter_info((enum limiter)l->limiter)->fills;
         if (fills == FILLS_BUSIEST)
                 return l->ceilings.there & CEILINGS_PROFILING;
-        return fills >= CEILING_COUNT || l->ceilings.there & 1u << fills;
+        return fills >= CEILING_COUNT || l->ceilings.there & CEILING_AT(fills);
 }
 
 #define UNBOUNDED_STAKE (1.0 / 3) /* of a time that kernels fill, nobody knows how well */

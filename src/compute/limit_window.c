@@ -15,10 +15,11 @@ bool ceilings_active(const struct ceilings *c)
 {
         double link = ceiling_value(c, CEILING_PCIE_RATE).v / PCIE_FASTEST;
         for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
-                link = MAX(link, c->there & (1u << i) ? (double)c->v[i] : 0);
+                link = MAX(link, c->there & CEILING_AT(i) ? (double)c->v[i] : 0);
         struct value engine = ceiling_value(c, CEILING_ENGINE);
         double least = c->there & CEILINGS_PROFILING ? ACTIVE : ACTIVE_DRIVER;
-        return (value_there(engine) && engine.v >= least) || link >= ACTIVE;
+        return (value_there(engine) && engine.v >= least) || link >= ACTIVE ||
+               ceilings_codec(c) >= ACTIVE_DRIVER;
 }
 
 static bool holds(const struct ceilings *c)
@@ -52,13 +53,13 @@ void first_use_add(struct first_use *p, const struct ceilings *c, int64_t now_ns
 static void smooth(struct limit_window *w, const struct ceilings *now, double seconds)
 {
         float part = (float)(seconds > 0 && seconds < SMOOTH_S ? seconds / SMOOTH_S : 1);
-        uint32_t before = w->mean.there;
+        uint64_t before = w->mean.there;
         w->mean.there = now->there;
         for (size_t i = 0; i < CEILING_COUNT; i++)
                 w->mean.v[i] += part * (now->v[i] - w->mean.v[i]);
         /* What was not there before begins as it is. */
-        for (uint32_t fresh = now->there & ~before; fresh; fresh &= fresh - 1) {
-                int i = __builtin_ctz(fresh);
+        for (uint64_t fresh = now->there & ~before; fresh; fresh &= fresh - 1) {
+                int i = __builtin_ctzll(fresh);
                 w->mean.v[i] = now->v[i];
         }
         float engine = now->v[CEILING_ENGINE];

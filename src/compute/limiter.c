@@ -24,7 +24,7 @@ static const double most_of[CEILING_COUNT] = {
 
 static struct range range_of(const struct ceilings *c, enum ceiling at)
 {
-        if (c->there & (1u << at))
+        if (c->there & CEILING_AT(at))
                 return point((double)c->v[at]);
         return (struct range){0, most_of[at]};
 }
@@ -37,7 +37,7 @@ struct range view_now(const struct view *v, enum ceiling at)
 /* Of the host, while no kernel ran, as far as ticks show it. */
 static struct range seen_gap(const struct view *v, enum ceiling at)
 {
-        return range_of(v->gaps && v->gaps->there & (1u << at) ? v->gaps : v->all, at);
+        return range_of(v->gaps && v->gaps->there & CEILING_AT(at) ? v->gaps : v->all, at);
 }
 
 /* The time that a thread which waits for kernels is busy: JAX rests, others spin. */
@@ -99,7 +99,7 @@ static struct range link_of(const struct view *v)
         struct range r = v->pcie;
         static const enum ceiling nvlink[] = {CEILING_NVLINK_IN, CEILING_NVLINK_OUT};
         for (size_t i = 0; i < ARRAY_LEN(nvlink); i++) {
-                if (v->there & (1u << nvlink[i]))
+                if (v->there & CEILING_AT(nvlink[i]))
                         r = higher(r, view_now(v, nvlink[i]));
         }
         return r;
@@ -111,7 +111,7 @@ static struct range pipe_of(const struct view *v)
         static const enum ceiling seldom[] = {CEILING_FP64, CEILING_FP16, CEILING_INT};
         struct range r = higher(view_now(v, CEILING_TENSOR), view_now(v, CEILING_FP32));
         for (size_t i = 0; i < ARRAY_LEN(seldom); i++) {
-                if (v->there & (1u << seldom[i]))
+                if (v->there & CEILING_AT(seldom[i]))
                         r = higher(r, view_now(v, seldom[i]));
         }
         return r;
@@ -168,7 +168,9 @@ static enum truth host_limits(const struct view *v)
 static enum truth nothing_runs(const struct view *v)
 {
         double none = v->driver ? LIMIT_ENGINE_NONE_DRIVER : LIMIT_ENGINE_NONE;
-        return both(below(view_now(v, CEILING_ENGINE), none), below(v->link, LIMIT_COPIES));
+        bool codes = ceilings_codec(v->all) >= LIMIT_COPIES;
+        return codes ? NO
+                     : both(below(view_now(v, CEILING_ENGINE), none), below(v->link, LIMIT_COPIES));
 }
 
 typedef struct range look_f(const struct view *v, enum ceiling at); /* now or gap */
@@ -399,7 +401,8 @@ enum held_by limiter_held_by(const struct ceilings *c, enum limiter limiter)
 {
         struct value clock = ceiling_value(c, CEILING_CLOCK);
         bool low = value_there(clock) && clock.v < LIMIT_CLOCK_FULL;
-        if (limiter_side(limiter) != LIMITER_SIDE_DEVICE || limiter == LIMITER_COLLECTIVE || !low)
+        bool follows = limiter != LIMITER_COLLECTIVE && limiter != LIMITER_CODEC;
+        if (limiter_side(limiter) != LIMITER_SIDE_DEVICE || !follows || !low)
                 return HELD_BY_NOTHING;
         if (!(c->there & CEILING_BIT(HELD_POWER)))
                 return HELD_BY_NOTHING;
@@ -468,6 +471,16 @@ static enum truth is_held_unused(const struct view *v)
             view_now(v, CEILING_CPU_THREAD).lo >= LIMIT_RESTS)
                 unused = NO;
         return v->s->quiet_s >= LIMIT_IDLE_S ? unused : NO;
+}
+
+/* Utilization as it is given: power and traffic of the video engines are no sign of kernels. */
+static enum truth fills_codec(const struct view *v)
+{
+        double codec = ceilings_codec(v->all);
+        struct range engine = range_of(v->all, CEILING_ENGINE);
+        if (codec < LIMIT_CODEC || engine.lo >= codec)
+                return NO;
+        return engine.hi < codec ? YES : MAYBE;
 }
 
 static enum truth is_copying_slowly(const struct view *v)

@@ -12,6 +12,7 @@
 #define LIMIT_SOME 0.25         /* pipe, device memory, link: in use */
 #define LIMIT_NOTHING 0.05      /* pipe, device memory: not in use */
 #define LIMIT_SM_FULL 0.7       /* SMs of the engine: kernels fill the GPU */
+#define LIMIT_CODEC 0.8         /* video or JPEG engine: as full as an engine that is */
 #define LIMIT_BOTH_WAYS 0.75    /* link, in and out added up: twice what pageable copies reach */
 #define LIMIT_COPIES 0.02       /* link: copies are what happens */
 #define LIMIT_FILLED 0.05   /* link, of the time without kernels: half what pageable copies reach */
@@ -69,7 +70,7 @@ struct first_use {
  * half of it is sustained. */
 #define BURST_NS ((int64_t)3000000000)
 
-/* Whether kernels ran or data moved at all. */
+/* Whether kernels ran, data moved or a video engine worked at all. */
 bool ceilings_active(const struct ceilings *c);
 void first_use_add(struct first_use *p, const struct ceilings *c, int64_t now_ns);
 

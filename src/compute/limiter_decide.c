@@ -10,7 +10,7 @@
 #define SELDOM                                                                                     \
         (CEILING_BIT(FP64) | CEILING_BIT(FP16) | CEILING_BIT(INT) | CEILING_BIT(NVLINK_IN) |       \
          CEILING_BIT(NVLINK_OUT) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |              \
-         CEILING_BIT(OCCUPANCY) | CEILING_BIT(PCIE_RATE) | CEILING_BIT(WRITTEN))
+         CEILING_BIT(OCCUPANCY) | CEILING_BIT(PCIE_RATE) | CEILING_BIT(WRITTEN) | CEILINGS_CODEC)
 
 static enum limiter limiter_with(const struct ceilings *c, const struct situation *s,
                                  enum ceiling at, double to)
@@ -36,7 +36,7 @@ static void find_margin(const struct ceilings *c, const struct situation *s, str
                                             LIMIT_ENGINE_FULL};
         double engine = (double)c->v[CEILING_ENGINE], best = INFINITY;
         for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                if (!(l->inputs & (1u << i)) || ceiling_info(i)->unit != UNIT_RATIO)
+                if (!(l->inputs & CEILING_AT(i)) || ceiling_info(i)->unit != UNIT_RATIO)
                         continue;
                 for (size_t k = 0; k < 2 * ARRAY_LEN(thresholds); k++) {
                         double at = thresholds[k / 2] * (k % 2 && i != CEILING_ENGINE ? engine : 1);
@@ -59,7 +59,7 @@ struct limit limiter_decide(const struct ceilings *c, const struct situation *s,
         struct limit l = {.ceilings = *c, .basis = (uint8_t)s->basis};
         enum truth truth;
         enum limiter rule = limiter_rule_for(c, s, &truth);
-        uint32_t needs = limiter_sight(rule, BASIS_COUNTERS)->inputs;
+        uint64_t needs = limiter_sight(rule, BASIS_COUNTERS)->inputs;
         if (s->basis == BASIS_COUNTERS)
                 l.ceilings.there &= ~CEILING_BIT(CONTROLLER);
         else

@@ -156,7 +156,7 @@ static bool recurs(const struct stretch_track *t, size_t from, size_t to)
 static bool has_counters(const struct sums *s)
 {
         for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                if (CEILINGS_PROFILING & 1u << i && s->weight[i] > 0)
+                if (CEILINGS_PROFILING & CEILING_AT(i) && s->weight[i] > 0)
                         return true;
         }
         return false;

@@ -43,6 +43,9 @@ static void features(const struct stretch_bucket *b, double ret[F_COUNT])
         ret[F_DRAM] = stretch_bucket_mean(b, CEILING_DRAM);
         ret[F_PIPE] = 0;
         ret[F_LINK] = bucket_link(b);
+        ret[F_CODEC] = 0;
+        for (enum ceiling i = CEILING_DECODER; i <= CEILING_JPEG; i++)
+                ret[F_CODEC] = MAX(ret[F_CODEC], stretch_bucket_mean(b, i));
         for (size_t i = 0; i < ARRAY_LEN(pipes); i++)
                 ret[F_PIPE] = MAX(ret[F_PIPE], stretch_bucket_mean(b, pipes[i]));
         double thread = b->weight[CEILING_CPU_THREAD] > 0

@@ -19,6 +19,7 @@ enum {
         F_PIPE,
         F_DRAM,
         F_LINK,
+        F_CODEC,
         F_THREAD,
         F_CHILDREN,
         F_IO,

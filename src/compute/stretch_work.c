@@ -18,10 +18,12 @@ static double work_in(const struct stretch_bucket *b)
             MAX((double)b->sum[CEILING_ENGINE], (double)b->sum[CEILING_PCIE_RATE] / PCIE_FASTEST);
         for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
                 work = MAX(work, (double)b->sum[i]);
+        for (enum ceiling i = CEILING_DECODER; i <= CEILING_JPEG; i++)
+                work = MAX(work, (double)b->sum[i]);
         return work;
 }
 
-/* Seconds of kernels or of a full link. */
+/* Seconds of kernels, of a full link or of a full video engine. */
 static double work_between(const struct stretch_track *t, size_t from, size_t to)
 {
         double work = 0;

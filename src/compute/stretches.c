@@ -122,7 +122,7 @@ static struct stretch_track *track_new(struct stretches *s, const struct entity 
 }
 
 /* Each ceiling's bit, so that sums of all of them are vectors. */
-static const uint32_t bits[CEILING_COUNT] = {
+static const uint64_t bits[CEILING_COUNT] = {
 #define CEILING(id, name, unit, kind, help) CEILING_BIT(id),
 #include "model/ceilings.def"
 #undef CEILING

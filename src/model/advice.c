@@ -28,7 +28,7 @@ double limit_allowed_cpus(const struct ceilings *c)
 
 static bool has(const struct ceilings *c, enum ceiling at)
 {
-        return c->there & (1u << at);
+        return c->there & CEILING_AT(at);
 }
 
 static double value_of(const struct ceilings *c, enum ceiling at)
@@ -97,6 +97,16 @@ static bool workers_rest(const struct ceilings *c)
 {
         double share = limit_worker_share(c);
         return share > 0 && share < LIMIT_WORKERS_FULL;
+}
+
+static bool encodes_most(const struct ceilings *c)
+{
+        return has(c, CEILING_ENCODER) && value_of(c, CEILING_ENCODER) >= ceilings_codec(c);
+}
+
+static bool decodes_jpeg_most(const struct ceilings *c)
+{
+        return has(c, CEILING_JPEG) && value_of(c, CEILING_JPEG) >= ceilings_codec(c);
 }
 
 static const struct {

@@ -68,6 +68,14 @@ const struct ceiling_info *ceiling_info(enum ceiling ceiling)
         return &ceilings[ceiling];
 }
 
+double ceilings_codec(const struct ceilings *c)
+{
+        double most = 0;
+        for (enum ceiling i = CEILING_DECODER; i <= CEILING_JPEG; i++)
+                most = c->there & CEILING_AT(i) && (double)c->v[i] > most ? (double)c->v[i] : most;
+        return most;
+}
+
 const struct limiter_info *limiter_info(enum limiter limiter)
 {
         return &limiters[limiter];

@@ -28,12 +28,13 @@ struct ceiling_info {
         const char *help;
 };
 
-#define CEILING_BIT(id) (1u << CEILING_##id)
-_Static_assert(CEILING_COUNT <= 32, "a set of ceilings needs more bits");
+#define CEILING_BIT(id) (UINT64_C(1) << CEILING_##id)
+#define CEILING_AT(at) (UINT64_C(1) << (at))
+_Static_assert(CEILING_COUNT <= 64, "a set of ceilings needs more bits");
 
 /* Values and which of them are there. Small, because every row of every frame has them. */
 struct ceilings {
-        uint32_t there; /* one bit an enum ceiling */
+        uint64_t there; /* one bit an enum ceiling */
         float v[CEILING_COUNT];
 };
 
@@ -50,6 +51,8 @@ struct ceilings {
 /* What the driver gives of a GPU's work without them. */
 #define CEILINGS_DRIVER                                                                            \
         (CEILING_BIT(ENGINE) | CEILING_BIT(CONTROLLER) | CEILING_BIT(POWER) | CEILING_BIT(CLOCK))
+/* Units beside the SMs that turn pictures and video into bytes and back. */
+#define CEILINGS_CODEC (CEILING_BIT(DECODER) | CEILING_BIT(ENCODER) | CEILING_BIT(JPEG))
 #define CEILINGS_CPU                                                                               \
         (CEILING_BIT(CPU_MAIN) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |                \
          CEILING_BIT(CPU_CHILDREN))
@@ -91,7 +94,7 @@ enum limiter_fills {
 
 /* What differs with and without profiling counters. */
 struct limiter_sight {
-        uint32_t inputs; /* a bit an enum ceiling */
+        uint64_t inputs; /* a bit an enum ceiling */
         enum ceiling reasons[LIMITER_REASONS_MAX];
         const char *words, *rule;
 };
@@ -140,8 +143,8 @@ struct limit {
         uint8_t other;     /* the limiter that is nearest; the limiter itself when none is */
         uint8_t at;        /* enum ceiling that would have to move for it */
         float change;      /* by so much */
-        uint32_t inputs;   /* ceilings that the rule looked at and that are there */
-        uint32_t missing;  /* ceilings that it needed and that are not */
+        uint64_t inputs;   /* ceilings that the rule looked at and that are there */
+        uint64_t missing;  /* ceilings that it needed and that are not */
         struct power_floor floor; /* that a verdict without counters rests on */
         struct ceilings ceilings;
 };
@@ -152,13 +155,16 @@ const struct ceiling_info *ceiling_info(enum ceiling ceiling);
 /* A ceiling as a value: missing when it is not there. */
 static inline struct value ceiling_value(const struct ceilings *c, enum ceiling at)
 {
-        return c->there & (1u << at) ? value_ok((double)c->v[at]) : value_missing(STATE_NONE);
+        return c->there & CEILING_AT(at) ? value_ok((double)c->v[at]) : value_missing(STATE_NONE);
 }
+
+/* The busiest of the video and JPEG engines; 0 where none is known. */
+double ceilings_codec(const struct ceilings *c);
 
 static inline void ceiling_set(struct ceilings *c, enum ceiling at, double v)
 {
         c->v[at] = (float)v;
-        c->there |= 1u << at;
+        c->there |= CEILING_AT(at);
 }
 
 const struct limiter_info *limiter_info(enum limiter limiter);

@@ -149,6 +149,32 @@ def test_examples_are_true(told, program, tmp_path):
     assert limiters - {limiter for limiter, _, _ in quoted} <= {"unknown"}, "each has an example"
 
 
+def test_decoding_is_a_stretch_of_its_own(assay, tmp_path):
+    """Ten seconds in which the host waits, then ten in which it waits for the video decoder."""
+    sys.path.insert(0, str(TRUTH))
+    from synthetic import SHAPES, capture
+    shape = SHAPES["codec"]
+    waits, decodes = capture({**shape, "dec_util_pct": 0}).splitlines(), capture(shape).splitlines()
+    for order, (first, second) in {"decodes last": (waits, decodes), "decodes first": (decodes, waits)}.items():
+        shifted = [f"{float(row.split(',', 1)[0]) + 10:.2f},{row.split(',', 1)[1]}" for row in second[1:]]
+        path = tmp_path / "run.csv"
+        path.write_text("\n".join([*first, *shifted]) + "\n")
+        stretches = json.loads(assay("report", path, "--format", "json").stdout)["stretches"]
+        assert [s["limiter"] == "codec" for s in stretches] == [order == "decodes first", order == "decodes last"], (order, stretches)
+
+
+@pytest.mark.parametrize("enc, dec, jpg, unit", [(0, 96, 0, "video decoder 96 %"), (97, 12, 0, "video encoder 97 %"), (0, 0, 95, "JPEG decoder 95 %"),
+                                                 ("-", 96, "-", "video decoder 96 %"), (0, 60, 0, None), ("-", "-", "-", None)])
+def test_a_log_without_counters_shows_full_video_engines(assay, tmp_path, enc, dec, jpg, unit):
+    rows = ["# gpu     sm    mem    enc    dec    jpg    ofa", "# Idx      %      %      %      %      %      %",
+            *[f"    0      9      2    {enc}    {dec}    {jpg}      0"] * 30]
+    path = tmp_path / "dmon.txt"
+    path.write_text("\n".join(rows) + "\n")
+    finding = json.loads(assay("report", path, "--format", "json").stdout)["findings"][0]
+    assert (finding["limiter"] == "codec") == (unit is not None), finding
+    assert unit is None or (unit in finding["text"] and finding["basis"] == "driver"), finding
+
+
 def test_what_is_missing_is_a_list(assay):
     """Names without what they are shares of; ranges of GPUs are of one kind."""
     text = " ".join(assay("report", ROOT / "tests/fixtures/dcgm/dmon-mig-prof.txt").stdout.split())

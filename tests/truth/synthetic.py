@@ -15,11 +15,13 @@ BUSY = {"gpu_util_pct": 100, "gr_engine_active_pct": 100, "sm_active_pct": 98, "
 SHAPES = {
     "collective": {**BUSY, "gpus": 2, "sm_active_pct": 97, "sm_occupancy_pct": 6, "dram_active_pct": 8, "fp32_pipe_pct": 2,
                    "nvlink_rx_bytes_s": 180e9, "nvlink_tx_bytes_s": 180e9, "power_w": 240},
+    "codec": {"gpu_util_pct": 21, "gr_engine_active_pct": 18, "sm_active_pct": 15, "sm_occupancy_pct": 8, "fp32_pipe_pct": 3, "dram_active_pct": 4,
+              "dec_util_pct": 96, "power_w": 150, "mem_used_mib": 9000},
     "compute.fp16": {**BUSY, "fp16_pipe_pct": 84, "dram_active_pct": 9},
 }
 COLUMNS = ("gpu_util_pct", "gr_engine_active_pct", "sm_active_pct", "sm_occupancy_pct", "tensor_active_pct", "dram_active_pct", "fp16_pipe_pct",
            "fp32_pipe_pct", "fp64_pipe_pct", "int_pipe_pct", "pcie_rx_bytes_s", "pcie_tx_bytes_s", "nvlink_rx_bytes_s", "nvlink_tx_bytes_s",
-           "mem_used_mib", "power_w", "sm_clock_mhz", "throttle_reasons")
+           "mem_used_mib", "enc_util_pct", "dec_util_pct", "power_w", "sm_clock_mhz", "throttle_reasons")
 TICKS = 100
 
 

@@ -289,6 +289,82 @@ static void gaps_that_no_tick_shows(void **state UNUSED)
         }
 }
 
+/* Video and JPEG engines: the same with and without counters; those that are not known are not
+ * suspected. */
+static void video_engines(void **state UNUSED)
+{
+        static const struct {
+                const char *why;
+                enum limiter limiter;
+                double engine, decoder, encoder, jpeg;
+                const char *advice;
+        } given[] = {
+            {"a decoder that is nearly full", LIMITER_CODEC, .1, .95, 0, 0, "decoders of more"},
+            {"an encoder", LIMITER_CODEC, .1, .2, .95, 0, "encoders of more"},
+            {"a JPEG decoder", LIMITER_CODEC, .1, .2, 0, .95, "pictures"},
+            {"a decoder alone is known", LIMITER_CODEC, .1, .95, N, N, "decoders of more"},
+            {"it is just full", LIMITER_CODEC, .1, .8, 0, 0, "decoders of more"},
+            {"it is not quite full", LIMITER_HOST_WAITING, .1, .79, 0, 0, ""},
+            {"two that are half full are not one that is", LIMITER_HOST_WAITING, .1, .5, .5, 0, ""},
+            {"it rests", LIMITER_HOST_WAITING, .1, 0, 0, 0, ""},
+            {"nothing of it is known", LIMITER_HOST_WAITING, .1, N, N, N, ""},
+            {"no kernel runs", LIMITER_CODEC, 0, .95, 0, 0, "decoders of more"},
+            {"kernels run a little less", LIMITER_CODEC, .9, .92, 0, 0, "decoders of more"},
+            {"kernels run as long", LIMITER_KERNEL, .9, .9, 0, 0, ""},
+            {"kernels run longer", LIMITER_KERNEL, .97, .92, 0, 0, ""},
+        };
+        for (size_t i = 0; i < 2 * ARRAY_LEN(given); i++) {
+                bool driver = i % 2;
+                size_t k = i / 2;
+                const struct situation s = {.touched = true,
+                                            .worked = true,
+                                            .seconds = 10,
+                                            .floor = {.lo = .1F, .hi = .15F, .from = FLOOR_RUN},
+                                            .basis = driver ? BASIS_DRIVER : BASIS_COUNTERS};
+                struct ceilings c = ceilings_given(&rows[7]);
+                put(&c, CEILING_ENGINE, given[k].engine);
+                put(&c, CEILING_SM, given[k].engine * .97);
+                put(&c, CEILING_TENSOR, 0);
+                put(&c, CEILING_DRAM, 0);
+                put(&c, CEILING_POWER, given[k].limiter == LIMITER_KERNEL ? .9 : .1);
+                put(&c, CEILING_CPU_MAIN, .1);
+                put(&c, CEILING_CPU_THREAD, .1);
+                put(&c, CEILING_DECODER, given[k].decoder);
+                put(&c, CEILING_ENCODER, given[k].encoder);
+                put(&c, CEILING_JPEG, given[k].jpeg);
+                if (driver) {
+                        c.there &= ~CEILINGS_PROFILING;
+                        put(&c, CEILING_CONTROLLER, given[k].engine * .15);
+                        put(&c, CEILING_PCIE_IN, 0);
+                }
+                struct limit l = limiter_decide(&c, &s, true);
+                if (l.limiter != given[k].limiter)
+                        fail_msg("%s, %s: %s", given[k].why, basis_name(s.basis),
+                                 limiter_name((enum limiter)l.limiter));
+                if (given[k].advice[0])
+                        assert_non_null(strstr(limiter_try(LIMITER_CODEC, &c, FRAMEWORK_TORCH),
+                                               given[k].advice));
+        }
+}
+
+/* A GPU that decodes is not idle, however few kernels run, and has begun its work. */
+static void decoding_is_work(void **state UNUSED)
+{
+        for (int decodes = 0; decodes < 2; decodes++) {
+                struct limit_window w = {0};
+                struct limit l = {0};
+                for (int i = 0; i < 80; i++) {
+                        struct ceilings c = ceilings_given(&rows[22]);
+                        put(&c, CEILING_DECODER, decodes * .4);
+                        l = limit_window_add(&w, &c, (int64_t)i * 100000000,
+                                             &(struct limit_around){0});
+                }
+                assert_int_equal(l.limiter,
+                                 decodes ? LIMITER_HOST_WAITING : LIMITER_IDLE_ALLOCATED);
+                assert_int_equal(w.use.worked_ns != INT64_MAX, decodes);
+        }
+}
+
 static void speeds_of_links(void **state UNUSED)
 {
         static const struct {
@@ -1003,6 +1079,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(rules),
             cmocka_unit_test(margins),
+            cmocka_unit_test(video_engines),
+            cmocka_unit_test(decoding_is_work),
             cmocka_unit_test(by_the_driver),
             cmocka_unit_test(unseen_copies),
             cmocka_unit_test(power_at_rest),

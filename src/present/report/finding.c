@@ -73,6 +73,9 @@ static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceilin
             [CEILING_NVLINK_IN] = "NVLink in %s of the links",
             [CEILING_CLOCK] = "clock %s of its maximum",
             [CEILING_CONTROLLER] = "memory controller %s",
+            [CEILING_DECODER] = "video decoder %s",
+            [CEILING_ENCODER] = "video encoder %s",
+            [CEILING_JPEG] = "JPEG decoder %s",
             [CEILING_POWER] = "power %s of the limit",
             [CEILING_MEMORY] = "%s of device memory in use",
             [CEILING_CPU_MAIN] = "%s cores busy in the program",
@@ -97,15 +100,16 @@ static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceilin
         strbuf_finish(&number);
 }
 
-/* A host figure of 0 says nothing beside others. */
+/* A figure of the host or of a video engine that is 0 says nothing beside others. */
 static bool worth_telling(const struct ceilings *c, enum ceiling at, size_t nth)
 {
-        if (!(c->there & (1u << at)))
+        if (!(c->there & CEILING_AT(at)))
                 return false;
         bool host = ceiling_info(at)->kind == CEILING_HOST && at != CEILING_CPU_MAIN &&
                     at != CEILING_CPU_FIRST;
+        bool codec = CEILINGS_CODEC & CEILING_AT(at);
         double least = ceiling_info(at)->unit == UNIT_BYTES_PER_S ? LIMIT_TELL_BYTES : LIMIT_TELL;
-        return nth == 0 || !host || (double)c->v[at] >= least;
+        return nth == 0 || !(host || codec) || (double)c->v[at] >= least;
 }
 
 /* Threads that take turns are busy together, not each: as one runs the forward and another the
@@ -123,7 +127,7 @@ static enum ceiling reason_of(const struct limit_finding *f, enum ceiling at)
         if (f->limiter != LIMITER_KERNEL || at != CEILING_FP32)
                 return at;
         for (enum ceiling i = CEILING_FP64; i <= CEILING_INT; i++) {
-                if (f->why.there & (1u << i) && f->why.v[i] > f->why.v[at])
+                if (f->why.there & CEILING_AT(i) && f->why.v[i] > f->why.v[at])
                         at = i;
         }
         return at;
@@ -147,12 +151,12 @@ static const char *put_reasons(struct strbuf *out, const struct limit_finding *f
         return gap;
 }
 
-static void put_missing(struct strbuf *out, uint32_t missing, const char *gap)
+static void put_missing(struct strbuf *out, uint64_t missing, const char *gap)
 {
         strbuf_puts(out, gap[0] ? "; missing:" : "missing:");
         gap = " ";
         for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                if (!(missing & (1u << i)))
+                if (!(missing & CEILING_AT(i)))
                         continue;
                 /* What it is a share of stands after a comma. */
                 const char *help = ceiling_info(i)->help;
@@ -323,7 +327,9 @@ static void put_workers_gain(struct strbuf *out, const struct limit_finding *f)
 static void put_gain(struct strbuf *out, const struct stretch_list *list,
                      const struct limit_finding *f)
 {
-        bool device = limiter_side(f->limiter) == LIMITER_SIDE_DEVICE;
+        /* Other engines leave kernels no work: what can be won is the time without kernels. */
+        bool device =
+            limiter_side(f->limiter) == LIMITER_SIDE_DEVICE && f->limiter != LIMITER_CODEC;
         if (f->limiter == LIMITER_UNKNOWN || f->limiter == LIMITER_IDLE || (f->unbounded && device))
                 return;
         if (f->gain == 0 || !device) {

@@ -178,7 +178,7 @@ void column_write(const struct column *column, const struct frame *frame, const 
                 csvw_text(c, basis_name((enum basis)row->limit.basis));
                 return;
         case COLUMN_CEILING:
-                if (row->limit.ceilings.there & (1u << column->what))
+                if (row->limit.ceilings.there & CEILING_AT(column->what))
                         csvw_fixed(c, (double)row->limit.ceilings.v[column->what],
                                    column->decimals);
                 else

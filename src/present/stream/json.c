@@ -97,11 +97,11 @@ static void put_verdict(struct jsonw *j, const struct row *row)
         jsonw_end(j);
 }
 
-void jsonw_ceiling_names(struct jsonw *j, const char *name, uint32_t set)
+void jsonw_ceiling_names(struct jsonw *j, const char *name, uint64_t set)
 {
         jsonw_array(j, name);
         for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                if (set & (1u << i))
+                if (set & CEILING_AT(i))
                         jsonw_text(j, NULL, ceiling_info(i)->name);
         }
         jsonw_end(j);
@@ -111,7 +111,7 @@ void jsonw_ceilings(struct jsonw *j, const char *name, const struct ceilings *c)
 {
         jsonw_object(j, name);
         for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                bool there = c->there & (1u << i);
+                bool there = c->there & CEILING_AT(i);
                 if (!there && ceiling_info(i)->kind == CEILING_DRIVER)
                         continue;
                 if (there)

@@ -22,7 +22,7 @@ void jsonw_identity(struct jsonw *j, const struct entity *e);
 void jsonw_basis(struct jsonw *j, const struct limit *l);
 void jsonw_ceilings(struct jsonw *j, const char *name, const struct ceilings *c);
 /* The names of a set, in an array. */
-void jsonw_ceiling_names(struct jsonw *j, const char *name, uint32_t set);
+void jsonw_ceiling_names(struct jsonw *j, const char *name, uint64_t set);
 
 /* "flops": an object of type, lo and hi, or null. */
 void jsonw_flops(struct jsonw *j, const struct flops_told *f);

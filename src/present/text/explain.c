@@ -130,7 +130,7 @@ static void put_ceilings(const struct limit *l, struct strbuf *out)
 {
         const char *gap = ": ";
         for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                if (!(l->inputs & (1u << i)))
+                if (!(l->inputs & CEILING_AT(i)))
                         continue;
                 strbuf_putf(out, "%s%s ", gap, ceiling_info(i)->name);
                 explain_ceiling(i, (double)l->ceilings.v[i], out);
@@ -167,7 +167,7 @@ static void put_missing_ceilings(const struct limit *l, struct strbuf *out)
         const char *gap = " ";
         strbuf_puts(out, "missing");
         for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                if (!(l->missing & (1u << i)))
+                if (!(l->missing & CEILING_AT(i)))
                         continue;
                 strbuf_putf(out, "%s%s", gap, ceiling_info(i)->name);
                 gap = ", ";

@@ -218,6 +218,9 @@ static const struct {
     {CEILING_IO_WAIT, "threads in I/O", ""},
     {CEILING_WRITTEN, "written", ""},
     {CEILING_CONTROLLER, "memory controller", ""},
+    {CEILING_DECODER, "video decoder", ""},
+    {CEILING_ENCODER, "video encoder", ""},
+    {CEILING_JPEG, "JPEG decoder", ""},
     {CEILING_HELD_POWER, "held by power", ""},
     {CEILING_HELD_THERMAL, "held by heat", ""},
 };
@@ -246,7 +249,7 @@ void words_evidence(struct strbuf *out, const struct row *row)
         const struct limit *l = &row->limit;
         const char *gap = ": ";
         for (enum ceiling i = 0; l->limiter != LIMITER_UNKNOWN && i < CEILING_COUNT; i++) {
-                if (!(l->inputs & (1u << i)))
+                if (!(l->inputs & CEILING_AT(i)))
                         continue;
                 strbuf_puts(out, gap);
                 put_evidence(out, i, (double)l->ceilings.v[i]);
