@@ -1,6 +1,6 @@
 """The JavaScript of the pages, run on data that is known: every number and every place is the one that it must be.
 
-What is drawn on a canvas is taken down call by call, so positions are compared and not pictures.
+Curves are SVG, whose places are compared; what is drawn on a canvas is taken down call by call.
 """
 import functools
 import http.server
@@ -18,7 +18,7 @@ from conftest import ROOT
 pytestmark = pytest.mark.skipif(not DRIVER or not shutil.which("chromium"), reason="no chromium")
 
 PAGE = ROOT / "src" / "present" / "page"
-REPORT = "\n".join((ROOT / "src" / "present" / name).read_text() for name in ("document/chart.js", "document/sort.js"))
+REPORT = "\n".join((ROOT / "src" / "present" / name).read_text() for name in ("document/plot.js", "document/chart.js", "document/sort.js"))
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ class Canned(http.server.SimpleHTTPRequestHandler):
             super().do_GET()
 
     def translate_path(self, path):
-        shared = {"/style.css": "page.css", "/dark.css": "dark.css"}
+        shared = {"/style.css": "page.css", "/dark.css": "dark.css", "/plot.js": "plot.js"}
         return str(PAGE.parent / "document" / shared[path]) if path in shared else super().translate_path(path)
 
     def log_message(self, *_):
@@ -263,8 +263,12 @@ def test_the_cells_of_a_minute_keep_their_values(page):
 
 
 CHART = """
-const chart = new Chart(document.createElement('canvas'), {format: (v) => v.toFixed(1), gap: () => 2, onzoom: (view) => { window.zoomed = view; }, onpoint: (t) => { window.pointed = t; }, top: %s, base: %s});
-document.body.append(chart.canvas);
+const box = document.createElement('div');
+box.className = 'chart';
+box.style.cssText = 'position: absolute; left: 0; top: 0; width: 864px; height: 150px; border: 0; padding: 0';
+const chart = new Chart(box, {format: (v) => v.toFixed(1), gap: () => 2, onzoom: (view) => { window.zoomed = view; }, onpoint: (t) => { window.pointed = t; }, top: %s, base: %s});
+document.body.append(box);
+const all = (what, ...names) => [...box.querySelectorAll(what)].map((e) => names.map((k) => (isNaN(e.getAttribute(k)) ? e.getAttribute(k) : Math.round(100 * e.getAttribute(k)) / 100)));
 """
 
 
@@ -273,59 +277,62 @@ def chart(top="null", base="null"):
 
 
 def test_a_chart_draws_where_it_must(page):
-    """864 pixels wide: the curve has 800 of them from 58 to 858, and 100 in height from 8 to 108."""
-    calls = page.run(chart("10") + f"""window.drawn = [];
-      chart.set({END}, 1, [{{name: 'a', values: [0, 5, 10, null, null, null, 2.5, 20, 4]}}]); return window.drawn""")
-    lines = [c for c in calls if c[0] in ("moveTo", "lineTo")]
-    assert lines == [["moveTo", 58, 108], ["lineTo", 858, 108], ["moveTo", 58, 58], ["lineTo", 858, 58], ["moveTo", 58, 8], ["lineTo", 858, 8],
-                     ["moveTo", 58, 108], ["lineTo", 59, 108], ["lineTo", 158, 58], ["lineTo", 258, 8], ["moveTo", 658, 83], ["lineTo", 659, 83], ["lineTo", 758, 3], ["lineTo", 858, 68]]
-    texts = [c for c in calls if c[0] == "fillText"]
-    assert texts[:3] == [["fillText", "0.0", 53, 108], ["fillText", "5.0", 53, 58], ["fillText", "10.0", 53, 8]]
-    assert [t[2] for t in texts[3:]] == [158, 258, 358, 458, 558, 658, 758], "one tick a second, none at the edges"
-    assert texts[3][1] == page.run(f"return timeOfDay({END} - 7)") and texts[3][3] == 112
-    assert ["rect", 58, 4, 800, 108] in calls
+    """864 pixels wide: the curve has 800 of them from 58 to 858, and 124 in height from 8 to 132."""
+    lines, curve, texts = page.run(chart("10") + f"""
+      chart.set({END}, 1, [{{name: 'a', mean: [0, 5, 10, null, null, null, 2.5, 20, 4]}}]);
+      return [all('line.grid', 'x1', 'y1', 'x2', 'y2'), all('path.mean', 'd', 'stroke'), [...box.querySelectorAll('text')].map((e) => [e.textContent, +e.getAttribute('x'), +e.getAttribute('y')])]""")
+    assert [line for line in lines if line[1] == line[3]] == [[58, 132, 858, 132], [58, 70, 858, 70], [58, 8, 858, 8]]
+    assert curve == [["M58.0 132.0h.6L158.0 70.0L258.0 8.0M658.0 101.0h.6L758.0 8.0L858.0 82.4", "var(--c0)"]], "what is above the top is at the top"
+    assert texts[-3:] == [["0.0", 52, 136], ["5.0", 52, 74], ["10.0", 52, 12]]
+    assert [t[1:] for t in texts[:-3]] == [[x, 146] for x in (58, 258, 458, 658, 840)], "one tick in two seconds"
+    assert texts[1][0] == page.run(f"return timeOfDay({END} - 6)")
 
 
 def test_a_band_and_a_limit(page):
-    calls = page.run(chart("10") + f"""chart.limit = 8; window.drawn = [];
-      chart.set({END}, 60, [{{name: 'a', values: [5, 6, null], low: [4, 5, null], high: [6, 8, null]}}]); return window.drawn""")
-    assert [c for c in calls if c[0] == "fillRect"] == [["fillRect", 57.5, 48, 400, 20], ["fillRect", 457.5, 28, 400, 30]]
-    assert [c for c in calls if c[0] in ("moveTo", "lineTo")][-2:] == [["moveTo", 58, 28], ["lineTo", 858, 28]] and ["setLineDash", [4, 4]] in calls
-    calls = page.run(chart("10") + f"chart.limit = 11; window.drawn = []; chart.set({END}, 60, [{{name: 'a', values: [5, 6]}}]); return window.drawn")
-    assert ["setLineDash", [4, 4]] not in calls, "a limit above the chart"
+    ranges, limits = page.run(chart("10") + f"""chart.ceiling = 8;
+      chart.set({END}, 60, [{{name: 'a', mean: [5, 6, null], min: [4, 5, null], max: [6, 8, null]}}]); return [all('path.range', 'd', 'fill'), all('line.limit', 'x1', 'y1', 'x2', 'y2')]""")
+    assert ranges == [["M58.0 57.6L458.0 32.8L458.0 70.0L58.0 82.4Z", "var(--c0)"]] and limits == [[58, 32.8, 858, 32.8]]
+    assert page.run(chart("10") + f"chart.ceiling = 11; chart.set({END}, 60, [{{name: 'a', mean: [5, 6]}}]); return all('line.limit', 'x1')") == [], "a limit above the chart"
+
+
+PRESS = "window.zoomed = 0; box.setPointerCapture = () => {}; const press = (x) => chart.press({button: 0, clientX: x, shiftKey: false, pointerId: 1})"
 
 
 def test_a_chart_is_zoomed_and_asked(page):
-    evaluate(page, [(f"(() => {{ {chart('10')} chart.set({END}, 1, [{{name: 'a', values: Array.from({{length: 101}}, (_, i) => i)}}]); {script} }})()", wanted) for script, wanted in [
+    evaluate(page, [(f"(() => {{ {chart('10')} chart.set({END}, 1, [{{name: 'a', mean: Array.from({{length: 101}}, (_, i) => i)}}]); {script} }})()", wanted) for script, wanted in [
         (f"return chart.range().map((t) => t - {END})", [-100, 0]),
-        (f"chart.begin = {END} - 40; return chart.range().map((t) => t - {END})", [-40, 0]),
+        (f"chart.known = {END} - 40; return chart.range().map((t) => t - {END})", [-40, 0]),
         (f"chart.view = [5, 9]; return chart.range()", [5, 9]),
-        (f"return [58, 458, 858, 0, 2000].map((x) => chart.time(x) - {END})", [-100, -50, 0, -100, 0]),
+        (f"return [58, 458, 858].map((x) => chart.time({{clientX: x}}) - {END})", [-100, -50, 0]),
         (f"return [0, -1, -49.6, -100].map((t) => chart.index({END} + t))", [100, 99, 50, 0]),
         (f"return [0, -1, -100, -101, 1].map((t) => chart.at({END} + t)[0])", [100, 99, 0, None, None]),
-        (f"chart.drag = [158, 158]; chart.move({{offsetX: 258}}); return [chart.drag, chart.pointer - {END}, window.pointed - {END}]", [[158, 258], -75, -75]),
-        (f"window.zoomed = 0; chart.drag = [258, 158]; chart.drop(); return window.zoomed.map((t) => Math.round((t - {END}) * 10) / 10)", [-87.5, -75]),
-        (f"window.zoomed = 0; chart.drag = [158, 166]; chart.drop(); return [window.zoomed, chart.drag]", [0, None]),
-        (f"window.zoomed = 0; chart.drag = [158, 167]; chart.drop(); return window.zoomed !== 0", True),
+        (f"chart.move({{clientX: 258}}); chart.point(window.pointed); return [window.pointed - {END}, ...all('.cross', 'x1', 'visibility')[0]]", [-75, 258, "visible"]),
+        (f"window.pointed = 1; chart.move({{clientX: 20}}); chart.point(window.pointed); return [window.pointed, ...all('.cross', 'visibility')[0]]", [None, "hidden"]),
+        (f"{PRESS}; press(258); chart.move({{clientX: 158}}); const seen = all('.pick', 'x', 'width', 'visibility')[0]; chart.draw(); const kept = all('.pick', 'x', 'width', 'visibility')[0]; "
+         f"chart.drop({{clientX: 158}}); return [seen, kept, all('.pick', 'visibility')[0], window.zoomed.map((t) => Math.round((t - {END}) * 10) / 10)]",
+         [[158, 100, "visible"], [158, 100, "visible"], ["hidden"], [-87.5, -75]]),
+        (f"{PRESS}; press(158); chart.drop({{clientX: 163}}); return [window.zoomed, chart.from === undefined]", [0, True]),
+        (f"{PRESS}; press(158); chart.drop({{clientX: 165}}); return window.zoomed !== 0", True),
+        (f"{PRESS}; chart.press({{button: 0, pointerType: 'touch', clientX: 158}}); return chart.from === undefined", True),
         *((f"chart.key(new KeyboardEvent('keydown', {{key: '{key}'}})); return window.zoomed && window.zoomed.map((t) => t - {END})", wanted) for key, wanted in [
-            ("+", [-75, -25]), ("=", [-75, -25]), ("-", [-150, 50]), ("ArrowLeft", [-120, -20]), ("ArrowRight", [-80, 20]), ("0", None)]),
+            ("+", [-75, -25]), ("=", [-75, -25]), ("-", [-150, 50]), ("ArrowLeft", [-125, -25]), ("ArrowRight", [-75, 25]), ("0", None)]),
         (f"window.zoomed = 1; chart.key(new KeyboardEvent('keydown', {{key: 'x'}})); return window.zoomed", 1),
     ]])
 
 
 def test_the_top_of_a_chart_is_round(page):
-    evaluate(page, [(f"(() => {{ {chart('null', base)} chart.set({END}, 1, [{{name: 'a', values: {values}}}]); return chart.top() }})()", top) for values, base, top in [
+    evaluate(page, [(f"(() => {{ {chart('null', base)} chart.set({END}, 1, [{{name: 'a', mean: {values}}}]); return chart.top() }})()", top) for values, base, top in [
         ("[0, 0]", "null", 1), ("[null]", "null", 1), ("[3]", "null", 3), ("[3.2]", "null", 3.5), ("[3.6]", "null", 4), ("[690]", "null", 700), ("[1234]", "null", 1500), ("[9.6]", "null", 10),
         ("[2**30, 3.2 * 2**30]", "1024", 3.5 * 2**30), ("[700 * 2**20]", "1024", 700 * 2**20), ("[0.4]", "null", 0.4), ("[0.43]", "null", 0.45)]])
-    evaluate(page, [(f"(() => {{ {chart()} chart.set({END}, 1, [{{name: 'a', values: [9, 1, 2, 3], high: [90, 10, 20, 30]}}]); chart.view = [{END} - 2, {END}]; return chart.top() }})()", 30)])
+    evaluate(page, [(f"(() => {{ {chart()} chart.set({END}, 1, [{{name: 'a', mean: [9, 1, 2, 3], max: [90, 10, 20, 30], min: [9, 1, 2, 3]}}]); chart.view = [{END} - 2, {END}]; return chart.top() }})()", 30)])
 
 
 def test_a_long_past_is_thinned_to_its_peaks(page):
-    calls = page.run(chart("10") + f"""const v = new Array(17281).fill(1); v[8641] = 9; v[3] = 7; window.drawn = [];
-      chart.set({END}, 1, [{{name: 'a', values: v}}]); return window.drawn""")
-    curve = [c for c in calls if c[0] == "lineTo"][3:]
-    assert 1000 < len(curve) < 2000 and [c[2] for c in curve if c[2] != 98] == [38, 18], "10 cells a point, and none of the peaks is lost"
-    assert [c[1] for c in curve if c[2] == 18] == [458]
+    path = page.run(chart("10") + f"""const v = new Array(17281).fill(1); v[8641] = 9; v[3] = 7;
+      chart.set({END}, 1, [{{name: 'a', mean: v}}]); return all('path.mean', 'd')[0][0]""")
+    curve = [tuple(float(v) for v in point.replace("h.6", "").split()) for point in re.split("[ML]", path)[1:]]
+    assert 1000 < len(curve) < 2000 and [y for _, y in curve if y != 119.6] == [45.2, 20.4], "10 cells a point, and none of the peaks is lost"
+    assert [x for x, y in curve if y == 20.4] == [458]
 
 
 def test_sparks_and_strips(page):
@@ -355,7 +362,7 @@ def test_sparks_and_strips(page):
 def test_the_view_of_one_gpu(page):
     page.run("location.hash = 'gpu/0'; return 1")
     until(page, "return app.charts.length && app.charts[1].chart.series.length === 1")
-    got = page.run("return app.charts.filter((c) => !c.card.hidden).map((c) => [c.p.title, c.chart.series.map((s) => s.name), c.legend.textContent, c.chart.limit, c.chart.canvas.getAttribute('aria-label')])")
+    got = page.run("return app.charts.filter((c) => !c.card.hidden).map((c) => [c.p.title, c.chart.series.map((s) => s.name), c.legend.textContent, c.chart.ceiling, c.chart.box.getAttribute('aria-label')])")
     assert got == [
         ["Activity", ["real_util", "sm_active"], "Real 50SM 100 %", None, "Activity of GPU 0 over 60 min: real_util now 50, sm_active now 100 %"],
         ["Power", ["power"], "board 3599 W", 700, "Power of GPU 0 over 60 min: power now 3599 W"]]

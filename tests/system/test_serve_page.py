@@ -71,10 +71,10 @@ def test_every_view(live, browser):
     until(browser, "return app.charts.length > 3 && app.charts[0].chart.series.length > 2")
     assert "tensor" in browser.run("return document.body.innerText")
     # zoom by dragging, and back
-    box = browser.run("const r = app.charts[0].chart.canvas.getBoundingClientRect(); return [r.left, r.top, r.width]")
-    browser.run("""const c = app.charts[0].chart; c.drag = [100, 100]; c.drag[1] = 300; c.drop(); return 1""")
+    box = browser.run("const r = app.charts[0].chart.box.getBoundingClientRect(); return [r.left, r.top, r.width]")
+    browser.run("""const c = app.charts[0].chart, left = c.box.getBoundingClientRect().left; c.from = c.time({clientX: left + 100}); c.drop({clientX: left + 300}); return 1""")
     assert browser.run("return app.zoom && app.zoom[1] > app.zoom[0] && app.charts[1].chart.view === app.zoom"), box
-    browser.run("app.charts[0].chart.canvas.dispatchEvent(new KeyboardEvent('keydown', {key: '0'})); return 1")
+    browser.run("app.charts[0].chart.box.dispatchEvent(new KeyboardEvent('keydown', {key: '0'})); return 1")
     assert browser.run("return app.zoom === null")
     assert until(browser, "return app.history['0 3600'] && app.history['0 3600'].limiters.length") > 0
     for key, word in (("2", "job 4711"), ("3", "nothing of its host"), ("4", "Log"), ("5", "one.assay"), ("1", "GPU 0")):

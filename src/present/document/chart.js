@@ -4,21 +4,13 @@
   /* seconds: of the run; seconds_all: of a curve's points; step: between two; gap: no value for longer is none. Names that start with a small letter in charts: id, title, unit, top (of
      the axis), says (for screen readers), limits [[name, value]], curves [{name, dash, mean, min, max}], all (of many), gpus (whether chips choose its curves). */
   const D = { start: 0, many: false, phases: [], events: [], gpus: [], classes: [], limiters: {}, stretches: [], legend: [], ...JSON.parse(document.getElementById("data").textContent) };
-  /* SVG elements are cloned from this one, so that the page names no address at all. */
-  const NS = document.getElementById("svg").namespaceURI, LEFT = 62, RIGHT = 10, TOP = 24, HIGH = 86, AXIS = 18;
+  const LEFT = 62, RIGHT = 10, TOP = 24, HIGH = 86, AXIS = 18, make = Plot.make;
   const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", MISSING = 4095;
   const place = new Map([...DIGITS].map((c, i) => [c, i]));
   const tip = document.getElementById("tip");
   const charts = [];
   let view = [0, D.seconds], chosen = new Set();
 
-  const make = (name, attributes, parent, text) => {
-    const e = document.createElementNS(NS, name);
-    for (const k in attributes) e.setAttribute(k, attributes[k]);
-    if (text !== undefined) e.textContent = text;
-    if (parent) parent.appendChild(e);
-    return e;
-  };
   const html = (name, parent, text) => {
     const e = document.createElement(name);
     if (text !== undefined) e.textContent = text;
@@ -53,62 +45,30 @@
     view = [from, from + span];
     drawAll();
   };
-  const zoom = (factor) => {
-    const middle = (view[0] + view[1]) / 2, half = (view[1] - view[0]) * factor / 2;
-    setView(middle - half, middle + half);
-  };
-  const pan = (part) => setView(view[0] + part * (view[1] - view[0]), view[1] + part * (view[1] - view[0]));
-  const moves = { "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), ArrowLeft: () => pan(-0.25), ArrowRight: () => pan(0.25), 0: () => setView(0, D.seconds) };
-  const ticks = (from, to, about) => {
-    const raw = (to - from) / about;
-    let step = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800].find((s) => s >= raw);
-    if (raw < 1) step = Math.pow(10, Math.ceil(Math.log10(raw)));
-    const out = [];
-    for (let t = Math.ceil(from / step) * step; t <= to + 1e-9; t += step) out.push(t);
-    return out;
-  };
+  const press = (key) => setView(...(Plot.moved(key, view) || [0, D.seconds]));
 
   /* ---- one picture ---- */
 
-  class Picture {
+  class Picture extends Plot {
     constructor(box, title, height) {
-      this.box = box;
-      this.height = height;
+      super(box);
+      this.tall = height;
       this.title = title;
-      box.tabIndex = 0;
-      box.setAttribute("role", "img");
-      box.addEventListener("pointermove", (e) => this.move(e));
-      box.addEventListener("pointerleave", () => this.leave());
-      box.addEventListener("pointerdown", (e) => this.press(e));
-      box.addEventListener("pointerup", (e) => this.drop(e));
-      box.addEventListener("dblclick", () => setView(0, D.seconds));
-      box.addEventListener("keydown", (e) => {
-        if (!(e.key in moves)) return;
-        e.preventDefault();
-        moves[e.key]();
-      });
       charts.push(this);
     }
-    x(t) { return LEFT + (t - view[0]) / (view[1] - view[0]) * (this.width - LEFT - RIGHT); }
-    time(e) {
-      const b = this.box.getBoundingClientRect();
-      return view[0] + ((e.clientX - b.left) / b.width * this.width - LEFT) / (this.width - LEFT - RIGHT) * (view[1] - view[0]);
-    }
-    begin() {
-      this.width = Math.max(this.box.clientWidth || 960, 320);
-      this.svg = make("svg", { viewBox: `0 0 ${this.width} ${this.height}`, "aria-hidden": "true" });
+    range() { return view; }
+    show(from, to) { setView(from, to); }
+    whole() { setView(0, D.seconds); }
+    start() {
+      this.begin(Math.max(this.box.clientWidth || 960, 320), this.tall, { left: LEFT, right: RIGHT, top: TOP, bottom: AXIS });
       make("text", { class: "name", x: LEFT, y: 15 }, this.svg, this.title);
       const bottom = this.height - AXIS;
       D.phases.forEach((p, i) => {
-        const a = Math.max(this.x(p[1]), LEFT), b = Math.min(this.x(p[2]), this.width - RIGHT);
+        const a = this.inside(this.x(p[1])), b = this.inside(this.x(p[2]));
         if (b - a < 0.4) return;
         make("rect", { class: i % 2 ? "band odd" : "band", x: a, y: TOP, width: b - a, height: bottom - TOP }, this.svg);
       });
-      for (const t of ticks(view[0], view[1], this.width / 110)) {
-        const x = this.x(t);
-        make("line", { class: "grid", x1: x, x2: x, y1: TOP, y2: bottom }, this.svg);
-        make("text", { x: Math.min(x, this.width - 24), y: this.height - 4, "text-anchor": "middle" }, this.svg, clock(t).replace(/\.0 s$/, " s"));
-      }
+      this.timeAxis((t) => clock(t).replace(/\.0 s$/, " s"));
       for (const [t] of D.events) {
         const x = this.x(t);
         if (x >= LEFT && x <= this.width - RIGHT) make("line", { class: "event", x1: x, x2: x, y1: TOP, y2: bottom }, this.svg);
@@ -125,50 +85,17 @@
         make("text", { x: a + 3, y: TOP + 11 + 12 * line }, this.svg, p[0].length > room ? `${p[0].slice(0, room - 1)}…` : p[0]);
       }
     }
-    end(label) {
-      this.cross = make("line", { class: "cross", y1: TOP, y2: this.height - AXIS, visibility: "hidden" }, this.svg);
-      this.pick = make("rect", { class: "pick", y: TOP, height: this.height - AXIS - TOP, visibility: "hidden" }, this.svg);
-      this.box.replaceChildren(this.svg);
-      this.box.setAttribute("aria-label", label);
-    }
-    move(e) {
-      const t = this.time(e);
-      if (this.from !== undefined) {
-        const a = this.x(Math.min(this.from, t)), b = this.x(Math.max(this.from, t));
-        this.pick.setAttribute("x", a);
-        this.pick.setAttribute("width", Math.max(b - a, 0));
-        this.pick.setAttribute("visibility", "visible");
-      }
-      if (t < view[0] || t > view[1]) return this.leave();
-      for (const c of charts) {
-        c.cross.setAttribute("x1", c.x(t));
-        c.cross.setAttribute("x2", c.x(t));
-        c.cross.setAttribute("visibility", "visible");
-      }
+    pointed(t, e) {
+      for (const c of charts) c.showCross(t);
       const inside = phasesAt(t);
       tip.textContent = [`${clock(t)}${moment(t)}${inside.length ? `  ${inside.join(" > ")}` : ""}`, ...this.values(t, e)].join("\n");
       tip.style.display = "block";
       tip.style.left = `${Math.max(4, Math.min(e.clientX + 14, innerWidth - tip.offsetWidth - 8))}px`;
       tip.style.top = `${Math.min(e.clientY + 14, innerHeight - tip.offsetHeight - 8)}px`;
     }
-    leave() {
+    left() {
       tip.style.display = "none";
-      for (const c of charts) c.cross.setAttribute("visibility", "hidden");
-    }
-    press(e) {
-      if (e.button !== 0 || e.pointerType === "touch") return;
-      this.from = this.time(e);
-      this.shift = e.shiftKey;
-      this.box.setPointerCapture(e.pointerId);
-    }
-    drop(e) {
-      if (this.from === undefined) return;
-      const a = this.from, b = this.time(e);
-      this.from = undefined;
-      this.pick.setAttribute("visibility", "hidden");
-      if (Math.abs(this.x(a) - this.x(b)) < 6) return;
-      if (this.shift) setView(view[0] + a - b, view[1] + a - b);
-      else setView(Math.min(a, b), Math.max(a, b));
+      for (const c of charts) c.showCross(null);
     }
   }
 
@@ -181,7 +108,6 @@
       this.curves = c.curves.map((k) => ({ name: k.name, dash: k.dash, mean: unpack(k.mean, c.top), min: k.min && unpack(k.min, c.top), max: k.max && unpack(k.max, c.top) }));
       this.all = c.all && { mean: unpack(c.all.mean, c.top), min: unpack(c.all.min, c.top), max: unpack(c.all.max, c.top) };
     }
-    y(v) { return TOP + HIGH * (1 - Math.min(Math.max(v / this.c.top, 0), 1)); }
     /* Ticks are coarser than buckets at first: a value holds until the next, but not across a gap. */
     at(list, t) {
       const step = D.seconds_all / list.length;
@@ -189,40 +115,18 @@
       return null;
     }
     path(curve, stroke, shade) {
-      const n = curve.mean.length, step = D.seconds_all / n, gap = Math.max(1, D.gap / step);
-      const first = Math.max(0, Math.floor(view[0] / step) - 1), last = Math.min(n - 1, Math.ceil(view[1] / step));
-      let line = "", area = "", back = "", silent = gap + 1;
-      const close = () => { if (back) area += `${back}Z`; back = ""; };
-      for (let i = first; i <= last; i++) {
-        const v = curve.mean[i];
-        if (v === null) { if (++silent > gap) close(); continue; }
-        const x = Math.min(Math.max(this.x((i + 0.5) * step), LEFT), this.width - RIGHT).toFixed(1);
-        const up = silent > gap;
-        if (up) close();
-        line += `${up ? "M" : "L"}${x} ${this.y(v).toFixed(1)}`;
-        if (up) line += `h.6`;
-        if (shade && curve.max) {
-          area += `${up ? "M" : "L"}${x} ${this.y(curve.max[i]).toFixed(1)}`;
-          back = `L${x} ${this.y(curve.min[i]).toFixed(1)}${back}`;
-        }
-        silent = 0;
-      }
-      close();
-      if (area) make("path", { class: "range", fill: stroke, d: area }, this.svg);
-      if (line) make("path", { class: curve.dash ? "mean dash" : "mean", stroke, d: line }, this.svg);
+      const n = curve.mean.length, step = D.seconds_all / n, cells = { first: Math.max(0, Math.floor(view[0] / step) - 1), last: Math.min(n - 1, Math.ceil(view[1] / step)),
+        at: (i) => (i + 0.5) * step, reach: Math.max(1, D.gap / step) + 1 };
+      this.curve(shade ? curve : { mean: curve.mean, dash: curve.dash }, cells, this.c.top, stroke);
     }
     draw() {
-      this.begin();
+      this.start();
       if (charts.find((c) => c instanceof Curves) === this) this.names();
-      for (const part of [0, 0.5, 1]) {
-        const y = this.y(part * this.c.top);
-        make("line", { class: "grid", x1: LEFT, x2: this.width - RIGHT, y1: y, y2: y }, this.svg);
-        make("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end" }, this.svg, number(part * this.c.top).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, ""));
-      }
+      this.valueAxis(this.c.top, (v) => number(v).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, ""));
       let at = this.width - RIGHT;
       for (const [name, v] of this.c.limits) {
         if (v > this.c.top) continue;
-        make("line", { class: "limit", x1: LEFT, x2: this.width - RIGHT, y1: this.y(v), y2: this.y(v) }, this.svg);
+        this.limit(v, this.c.top);
         make("text", { class: "limit-text", x: at, y: 15, "text-anchor": "end" }, this.svg, `${name} ${number(v)}`);
         at -= 110;
       }
@@ -311,7 +215,7 @@
       }
     }
     draw() {
-      this.begin();
+      this.start();
       this.paths = new Map();
       this.words = [];
       if (this.first) {
@@ -341,12 +245,11 @@
   /* What is folded has no width: it is drawn when it is opened. */
   const drawAll = () => charts.forEach((c) => { if (c.box.clientWidth || !c.svg) c.draw(); });
   const bar = document.getElementById("bar"), chips = document.getElementById("chips");
-  for (const [text, label, act] of [["+", "zoom in", () => zoom(0.5)], ["−", "zoom out", () => zoom(2)], ["←", "earlier", () => pan(-0.25)],
-    ["→", "later", () => pan(0.25)], ["whole run", "whole run", () => setView(0, D.seconds)]]) {
+  for (const [text, label, key] of [["+", "zoom in", "+"], ["−", "zoom out", "-"], ["←", "earlier", "ArrowLeft"], ["→", "later", "ArrowRight"], ["whole run", "whole run", "0"]]) {
     const b = html("button", bar, text);
     b.type = "button";
     b.setAttribute("aria-label", label);
-    b.addEventListener("click", act);
+    b.addEventListener("click", () => press(key));
   }
   if (bar) html("span", bar, "Drag to zoom, shift and drag to move, double-click for the whole run.").className = "note";
   if (D.gpus.length > 1 && chips) {

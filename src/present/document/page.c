@@ -12,7 +12,7 @@ static void put_script_hashes(struct strbuf *out, const struct page_scripts *scr
 {
         strbuf_putf(out, "'%s'", page_sort_hash);
         if (scripts && scripts->charts)
-                strbuf_putf(out, " '%s'", page_chart_hash);
+                strbuf_putf(out, " '%s' '%s'", page_plot_hash, page_chart_hash);
         for (size_t i = 0; scripts && i < scripts->n; i++)
                 strbuf_putf(out, " '%s'", scripts->list[i].hash);
 }
@@ -54,7 +54,7 @@ void page_end(struct strbuf *out, const struct page_scripts *scripts)
 {
         strbuf_puts(out, "</main>\n");
         if (scripts && scripts->charts)
-                strbuf_putf(out, "<script>%s</script>", page_chart);
+                strbuf_putf(out, "<script>%s</script><script>%s</script>", page_plot, page_chart);
         for (size_t i = 0; scripts && i < scripts->n; i++)
                 strbuf_putf(out, "<script>%s</script>", scripts->list[i].body);
         strbuf_putf(out, "<script>%s</script></body></html>\n", page_sort);

@@ -10,6 +10,7 @@
 extern const char page_style[], page_style_hash[];
 extern const char page_dark[], page_dark_hash[];
 extern const char page_sort[], page_sort_hash[];
+extern const char page_plot[], page_plot_hash[];
 extern const char page_chart[], page_chart_hash[];
 extern const char page_flame[], page_flame_hash[];
 

@@ -1,79 +1,48 @@
 "use strict";
-/* A chart of values over time: lines with gaps, a band where there is one, zoom by dragging or by keys. */
-class Chart {
-  /* series: [{name, values, low, high}]; low and high may be missing. Times are seconds. */
-  constructor(canvas, options) {
-    this.canvas = canvas;
+/* A chart of a GPU's past. What it draws with is that of all pages: plot.js. */
+class Chart extends Plot {
+  /* options: format (of a value), top (of the axis, else a round number above all), base (1000 or 1024), gap(), onzoom(range or null), onpoint(time or null) */
+  constructor(box, options) {
+    super(box);
     this.options = options;
     this.series = [];
     this.view = null; /* [from, to] while zoomed */
-    this.begin = -Infinity; /* nothing is known before */
+    this.known = -Infinity; /* nothing is known before */
     this.pointer = null;
-    this.drag = null;
-    canvas.tabIndex = 0;
-    canvas.setAttribute("role", "img");
-    canvas.addEventListener("pointerdown", (e) => { this.drag = [e.offsetX, e.offsetX]; canvas.setPointerCapture(e.pointerId); });
-    canvas.addEventListener("pointermove", (e) => this.move(e));
-    canvas.addEventListener("pointerup", () => this.drop());
-    canvas.addEventListener("pointerleave", () => { this.pointer = null; this.draw(); this.options.onpoint(null); });
-    canvas.addEventListener("dblclick", () => this.options.onzoom(null));
-    canvas.addEventListener("keydown", (e) => this.key(e));
   }
 
+  /* series: [{name, mean, min, max}]; min and max may be missing. Times are seconds. */
   set(end, step, series) {
-    this.end = end;
+    this.until_s = end;
     this.step = step;
     this.series = series;
     this.draw();
   }
 
   range() {
-    const n = Math.max(1, ...this.series.map((s) => s.values.length));
-    return this.view || [Math.max(this.end - (n - 1) * this.step, this.begin), this.end];
+    const n = Math.max(1, ...this.series.map((s) => s.mean.length));
+    return this.view || [Math.max(this.until_s - (n - 1) * this.step, this.known), this.until_s];
   }
+  show(from, to) { this.options.onzoom([from, to]); }
+  whole() { this.options.onzoom(null); }
+  pointed(t) { this.options.onpoint(t); }
+  left() { this.options.onpoint(null); }
 
-  box() {
-    return { left: 58, right: this.canvas.clientWidth - 6, top: 8, bottom: this.canvas.clientHeight - 18 };
-  }
-
-  time(x) {
-    const [from, to] = this.range(), b = this.box();
-    return from + (Math.min(Math.max(x, b.left), b.right) - b.left) / Math.max(1, b.right - b.left) * (to - from);
-  }
-
-  move(e) {
-    if (this.drag) this.drag[1] = e.offsetX;
-    this.pointer = this.time(e.offsetX);
-    this.draw();
-    this.options.onpoint(this.pointer);
-  }
-
-  drop() {
-    const d = this.drag;
-    this.drag = null;
-    if (d && Math.abs(d[1] - d[0]) > 8) this.options.onzoom([this.time(Math.min(...d)), this.time(Math.max(...d))]);
-    else this.draw();
-  }
-
-  key(e) {
-    const [from, to] = this.range(), width = to - from, middle = (from + to) / 2;
-    const moves = { "+": [middle - width / 4, middle + width / 4], "=": [middle - width / 4, middle + width / 4], "-": [middle - width, middle + width],
-      ArrowLeft: [from - width / 5, to - width / 5], ArrowRight: [from + width / 5, to + width / 5], "0": null };
-    if (!(e.key in moves)) return;
-    e.preventDefault();
-    e.stopPropagation();
-    this.options.onzoom(moves[e.key]);
+  /* All charts show the same moment. */
+  point(t) {
+    this.pointer = t;
+    if (this.svg) this.showCross(t);
   }
 
   /* The place of a time in the values. */
   index(t) {
-    const n = this.series.length ? this.series[0].values.length : 0;
-    return n - 1 - Math.round((this.end - t) / this.step);
+    const n = this.series.length ? this.series[0].mean.length : 0;
+    return n - 1 - Math.round((this.until_s - t) / this.step);
   }
 
   at(t) {
     const i = this.index(t);
-    return this.series.map((s) => (i >= 0 && i < s.values.length ? s.values[i] : null));
+    return this.series.map((s) => (i >= 0 && i < s.mean.length ? s.mean[i] : null));
   }
 
   top() {
@@ -81,7 +50,7 @@ class Chart {
     let most = 0;
     const [from, to] = this.range(), first = Math.max(0, this.index(from)), last = this.index(to);
     for (const s of this.series) {
-      const list = s.high || s.values;
+      const list = s.max || s.mean;
       for (let i = first; i <= last && i < list.length; i++) if (list[i] !== null && list[i] > most) most = list[i];
     }
     if (most <= 0) return 1;
@@ -92,100 +61,20 @@ class Chart {
   }
 
   draw() {
-    const c = this.canvas, ratio = window.devicePixelRatio || 1, w = c.clientWidth, h = c.clientHeight;
-    if (!w || !h) return;
-    c.width = Math.round(w * ratio);
-    c.height = Math.round(h * ratio);
-    const g = c.getContext("2d"), style = getComputedStyle(c), b = this.box(), [from, to] = this.range(), top = this.top();
-    const color = (name) => style.getPropertyValue(name).trim();
-    const x = (t) => b.left + (t - from) / Math.max(1e-9, to - from) * (b.right - b.left);
-    const y = (v) => b.bottom - Math.min(v, top * 1.05) / top * (b.bottom - b.top);
-    g.scale(ratio, ratio);
-    g.font = "11px system-ui, sans-serif";
-    g.strokeStyle = color("--line");
-    g.fillStyle = color("--soft");
-    g.textAlign = "right";
-    g.textBaseline = "middle";
-    for (let k = 0; k <= 2; k++) {
-      const v = top * k / 2;
-      g.beginPath();
-      g.moveTo(b.left, y(v));
-      g.lineTo(b.right, y(v));
-      g.stroke();
-      g.fillText(this.options.format(v), b.left - 5, y(v));
-    }
-    this.ticks(g, b, from, to, x);
-    g.save();
-    g.beginPath();
-    g.rect(b.left, b.top - 4, b.right - b.left, b.bottom - b.top + 8);
-    g.clip();
-    this.series.forEach((s, k) => this.line(g, s, color(`--c${k % 5}`), x, y, from, to));
-    if (this.drag && Math.abs(this.drag[1] - this.drag[0]) > 2) {
-      g.globalAlpha = 0.15;
-      g.fillStyle = color("--accent");
-      g.fillRect(Math.min(...this.drag), b.top, Math.abs(this.drag[1] - this.drag[0]), b.bottom - b.top);
-    }
-    g.restore();
-    if (this.limit && this.limit <= top * 1.05) {
-      g.strokeStyle = color("--crit");
-      g.setLineDash([4, 4]);
-      g.beginPath();
-      g.moveTo(b.left, y(this.limit));
-      g.lineTo(b.right, y(this.limit));
-      g.stroke();
-      g.setLineDash([]);
-    }
-    if (this.pointer !== null) {
-      g.strokeStyle = color("--soft");
-      g.beginPath();
-      g.moveTo(x(this.pointer), b.top);
-      g.lineTo(x(this.pointer), b.bottom);
-      g.stroke();
-    }
-  }
-
-  ticks(g, b, from, to, x) {
-    const steps = [1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 86400];
-    const step = steps.find((s) => (to - from) / s <= Math.max(2, (b.right - b.left) / 90)) || 86400;
-    g.textAlign = "center";
-    g.textBaseline = "top";
-    for (let t = Math.ceil(from / step) * step; t <= to; t += step) {
-      if (x(t) < b.left + 30 || x(t) > b.right - 30) continue;
-      g.fillText(timeOfDay(t).slice(0, step < 60 ? 8 : 5), x(t), b.bottom + 4);
-    }
-  }
-
-  /* One line, thinned to the points that can be seen; nothing is drawn where nothing is known. */
-  line(g, s, color, x, y, from, to) {
-    const n = s.values.length, first = Math.max(0, this.index(from) - 1), last = Math.min(n - 1, this.index(to) + 1);
-    const time = (i) => this.end - (n - 1 - i) * this.step;
-    const skip = Math.max(1, Math.floor((last - first) / Math.max(1, 2 * this.canvas.clientWidth)));
-    if (s.low) {
-      g.fillStyle = color;
-      g.globalAlpha = 0.18;
-      for (let i = first; i <= last; i++) {
-        if (s.values[i] === null) continue;
-        g.fillRect(x(time(i)) - 0.5, y(s.high[i]), Math.max(1, x(time(i) + this.step) - x(time(i))), Math.max(1, y(s.low[i]) - y(s.high[i])));
-      }
-      g.globalAlpha = 1;
-    }
-    g.strokeStyle = color;
-    g.lineWidth = 1.4;
-    g.beginPath();
-    let before = -Infinity; /* the last point that is there */
-    for (let i = first; i <= last; i += skip) {
-      let v = null;
-      for (let k = i; k < i + skip && k <= last; k++) if (s.values[k] !== null && (v === null || s.values[k] > v)) v = s.values[k];
-      if (v === null) continue;
+    if (!this.box.clientWidth) return;
+    const [from, to] = this.range(), top = this.top();
+    this.begin(this.box.clientWidth, 150, { left: 58, right: 6, top: 8, bottom: 18 });
+    this.timeAxis((t, step) => timeOfDay(t).slice(0, step < 60 ? 8 : 5));
+    this.valueAxis(top, this.options.format);
+    if (this.ceiling && this.ceiling <= top) this.limit(this.ceiling, top);
+    this.series.forEach((s, k) => {
+      const n = s.mean.length, first = Math.max(0, this.index(from) - 1), last = Math.min(n - 1, this.index(to) + 1);
+      const skip = Math.max(1, Math.floor((last - first) / (2 * this.width)));
       /* Samples may be further apart than cells; what is further apart than samples is a gap. */
-      if ((i - before) * this.step <= Math.max(this.options.gap(), 1.5 * skip * this.step)) g.lineTo(x(time(i)), y(v));
-      else {
-        g.moveTo(x(time(i)), y(v));
-        g.lineTo(x(time(i)) + 1, y(v));
-      }
-      before = i;
-    }
-    g.stroke();
+      this.curve(s, { first, last, skip, at: (i) => this.until_s - (n - 1 - i) * this.step, reach: Math.max(this.options.gap() / this.step, 1.5 * skip) }, top, `var(--c${k % 5})`);
+    });
+    this.end();
+    this.showCross(this.pointer);
   }
 }
 

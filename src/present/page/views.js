@@ -153,16 +153,15 @@ const PANELS = [
 ];
 
 function panel(p) {
-  const canvas = h("canvas", {}), legend = h("div", { class: "legend" });
-  const chart = new Chart(canvas, { top: p.top, format: p.format, base: p.base, gap, onzoom: (view) => { app.zoom = view; drawCharts(); }, onpoint: (t) => pointAll(t) });
-  const card = h("section", { class: "card", "aria-label": p.title }, h("div", { class: "row" }, h("h3", {}, p.title), legend), canvas);
+  const box = h("div", { class: "chart" }), legend = h("div", { class: "legend" });
+  const chart = new Chart(box, { top: p.top, format: p.format, base: p.base, gap, onzoom: (view) => { app.zoom = view; drawCharts(); }, onpoint: (t) => pointAll(t) });
+  const card = h("section", { class: "card", "aria-label": p.title }, h("div", { class: "row" }, h("h3", {}, p.title), legend), box);
   return { p, chart, legend, card };
 }
 
 function pointAll(t) {
   for (const c of app.charts) {
-    c.chart.pointer = t;
-    c.chart.draw();
+    c.chart.point(t);
     writeLegend(c, t);
   }
 }
@@ -171,7 +170,7 @@ function pointAll(t) {
 const formatOf = (plan, name) => (name === "real_util" ? score : plan.format);
 
 function writeLegend(c, t) {
-  const values = t === null ? c.chart.series.map((s) => s.values[s.values.length - 1]) : c.chart.at(t);
+  const values = t === null ? c.chart.series.map((s) => s.mean[s.mean.length - 1]) : c.chart.at(t);
   c.legend.replaceChildren(...c.chart.series.map((s, k) => h("span", { class: `k${k % 5}` }, `${NAMES[s.name] || s.name} ${there(values[k]) ? formatOf(c.p, s.name)(values[k]) : "--"}`)),
     t === null ? "" : h("span", { class: "soft" }, timeOfDay(t)));
 }
@@ -185,10 +184,10 @@ function drawCharts() {
     const scale = (list, n) => (list && c.p.map && c.p.map[n] ? list.map((v) => (v === null ? null : v * c.p.map[n])) : list);
     c.card.hidden = names.length === 0;
     c.chart.view = app.zoom;
-    c.chart.begin = begin;
-    c.chart.limit = gpu && c.p.limit ? c.p.limit(gpu.metrics) : null;
-    c.chart.set(past.end, past.step, names.map((n) => ({ name: n, values: scale(past.series[n].mean, n), low: scale(past.series[n].least, n), high: scale(past.series[n].most, n) })));
-    c.chart.canvas.setAttribute("aria-label", `${c.p.title} of GPU ${app.gpu} over ${duration(app.span)}: ${names.map((n) => {
+    c.chart.known = begin;
+    c.chart.ceiling = gpu && c.p.limit ? c.p.limit(gpu.metrics) : null;
+    c.chart.set(past.end, past.step, names.map((n) => ({ name: n, mean: scale(past.series[n].mean, n), min: scale(past.series[n].least, n), max: scale(past.series[n].most, n) })));
+    c.chart.box.setAttribute("aria-label", `${c.p.title} of GPU ${app.gpu} over ${duration(app.span)}: ${names.map((n) => {
       const list = past.series[n].mean.filter(there);
       return list.length ? `${n} now ${formatOf(c.p, n)(list[list.length - 1] * ((c.p.map && c.p.map[n]) || 1))}` : n;
     }).join(", ")}`);
