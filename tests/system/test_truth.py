@@ -163,6 +163,18 @@ def test_decoding_is_a_stretch_of_its_own(assay, tmp_path):
         assert [s["limiter"] == "codec" for s in stretches] == [order == "decodes first", order == "decodes last"], (order, stretches)
 
 
+def test_decoding_before_kernels_is_work(assay, tmp_path):
+    """Ten seconds of frames alone, then kernels: not a start-up."""
+    sys.path.insert(0, str(TRUTH))
+    from synthetic import SHAPES, capture
+    decodes = capture({"dec_util_pct": 96, "power_w": 130, "mem_used_mib": 9000}).splitlines()
+    computes = capture(SHAPES["compute.fp16"]).splitlines()
+    path = tmp_path / "run.csv"
+    path.write_text("\n".join([*decodes, *(f"{float(r.split(',', 1)[0]) + 10:.2f},{r.split(',', 1)[1]}" for r in computes[1:])]) + "\n")
+    findings = json.loads(assay("report", path, "--format", "json").stdout)["findings"]
+    assert {f["limiter"] for f in findings} == {"codec", "compute.fp16"} and not any("before its work" in f["text"] for f in findings), findings
+
+
 @pytest.mark.parametrize("enc, dec, jpg, unit", [(0, 96, 0, "video decoder 96 %"), (97, 12, 0, "video encoder 97 %"), (0, 0, 95, "JPEG decoder 95 %"),
                                                  ("-", 96, "-", "video decoder 96 %"), (0, 60, 0, None), ("-", "-", "-", None)])
 def test_a_log_without_counters_shows_full_video_engines(assay, tmp_path, enc, dec, jpg, unit):

@@ -363,6 +363,17 @@ static void decoding_is_work(void **state UNUSED)
                                  decodes ? LIMITER_HOST_WAITING : LIMITER_IDLE_ALLOCATED);
                 assert_int_equal(w.use.worked_ns != INT64_MAX, decodes);
         }
+        for (int decodes = 0; decodes < 2; decodes++) {
+                const struct situation s = {.touched = true, .worked = true, .quiet_s = 60};
+                struct ceilings c = {0};
+                put(&c, CEILING_ENGINE, 0);
+                put(&c, CEILING_PCIE_IN, 0);
+                put(&c, CEILING_PCIE_OUT, 0);
+                put(&c, CEILING_MEMORY, 0);
+                put(&c, CEILING_HOLDERS, 0);
+                put(&c, CEILING_DECODER, decodes * .4);
+                assert_int_equal(limiter_decide(&c, &s, false).limiter == LIMITER_IDLE, !decodes);
+        }
 }
 
 static void speeds_of_links(void **state UNUSED)
