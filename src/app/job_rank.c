@@ -314,16 +314,8 @@ static void take_use(const struct run_summary *s, const char *label, struct run_
         row->energy_j += g->has_energy ? g->energy_j : 0;
         row->energies += g->has_energy;
         for (size_t at = 0; at < l->n_gpus; at++) {
-                bool is_it = strcmp(l->gpus[at].label, label) == 0;
-                if (is_it)
+                if (strcmp(l->gpus[at].label, label) == 0)
                         gpu_set_add(gpus, at);
-                for (size_t i = 0; is_it && i < l->n; i++) {
-                        const struct stretch *t = &l->list[i];
-                        if (!gpu_set_has(&t->gpus, at))
-                                continue;
-                        row->limiter_s[t->limit.limiter] += t->end_s - t->begin_s;
-                        row->likely_s += t->limit.basis == BASIS_DRIVER ? t->end_s - t->begin_s : 0;
-                }
         }
 }
 
@@ -335,7 +327,7 @@ static void take_all_gpus(const struct run_summary *s, struct run_row *row, stru
                 take_use(s, run->gpus[i]->who.label, row, gpus);
 }
 
-/* What the findings of the row's GPUs begin with. */
+/* What the findings of the row's GPUs begin with, and for how long each limiter was. */
 static void take_limiter(const struct run_summary *s, const struct gpu_set *gpus,
                          struct run_row *row)
 {
@@ -344,6 +336,18 @@ static void take_limiter(const struct run_summary *s, const struct gpu_set *gpus
         findings_limit(l, NULL, gpus, l->seconds, &limited);
         if (limited.is_known)
                 row->first_s[limited.limiter] += row->gpu_s;
+        for (size_t i = 0; i < l->n; i++) {
+                const struct stretch *t = &l->list[i];
+                struct gpu_set of = t->gpus;
+                gpu_set_intersect(&of, gpus);
+                double gpu_s = (t->end_s - t->begin_s) * (double)gpu_set_count(&of);
+                bool apart = t->before_work != limited.before_work;
+                if (apart && t->limit.limiter == limited.limiter)
+                        row->apart_s += gpu_s;
+                else
+                        row->limiter_s[t->limit.limiter] += gpu_s;
+                row->likely_s += t->limit.basis == BASIS_DRIVER ? gpu_s : 0;
+        }
 }
 
 int job_row_add(struct run_list *l, const struct run_summary *s, const struct job_fold *fold,

@@ -237,7 +237,8 @@ void findings_limit(const struct stretch_list *list, const char *phase, const st
                 l = (struct limited){.is_known = true,
                                      .limiter = part.findings[0].limiter,
                                      .held_by = part.findings[0].held_by,
-                                     .basis = part.findings[0].basis};
+                                     .basis = part.findings[0].basis,
+                                     .before_work = part.findings[0].before_work};
         for (size_t i = 0; i < part.n_findings; i++) {
                 all += part.findings[i].gpu_s;
                 if (is_same_limiter(&part.findings[0], &part.findings[i]))

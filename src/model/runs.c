@@ -50,6 +50,7 @@ static void join_row(struct run_row *to, const struct run_row *from)
         to->idle_s += share * from->idle_s;
         to->energy_j += share * from->energy_j;
         to->energies += from->energies;
+        to->apart_s += share * from->apart_s;
         to->likely_s += share * from->likely_s;
         for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
                 to->limiter_s[l] += share * from->limiter_s[l];
@@ -88,7 +89,7 @@ void run_list_join(struct run_list *l)
 enum limiter run_row_limiter(const struct run_row *r, double *ret_share)
 {
         enum limiter best = LIMITER_COUNT;
-        double sum = 0;
+        double sum = r->apart_s;
         for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
                 sum += r->limiter_s[l];
                 if (r->first_s[l] > 0 &&
@@ -101,7 +102,7 @@ enum limiter run_row_limiter(const struct run_row *r, double *ret_share)
 
 enum basis run_row_basis(const struct run_row *r)
 {
-        double sum = 0;
+        double sum = r->apart_s;
         for (enum limiter l = 0; l < LIMITER_COUNT; l++)
                 sum += r->limiter_s[l];
         return r->likely_s > sum / 2 ? BASIS_DRIVER : BASIS_COUNTERS;

@@ -18,7 +18,9 @@ struct run_row {
         double gpu_s, idle_s; /* GPU-seconds that were recorded; those in which they were idle */
         double energy_j, energies; /* sum over the GPUs that have one, and how many these are */
         double limiter_s[LIMITER_COUNT]; /* GPU-seconds */
-        double likely_s;                 /* of them, those without profiling counters */
+        double apart_s;                  /* likewise of the first limiter before work began, which
+                                            is another finding, or after it */
+        double likely_s;                 /* of all these, those without profiling counters */
         double
             first_s[LIMITER_COUNT]; /* GPU-seconds of the recordings whose findings begin with it */
         struct value exit_status, exit_signal; /* of a job the first that failed */

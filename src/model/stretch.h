@@ -59,8 +59,8 @@ struct limited {
         enum limiter limiter;
         enum held_by held_by; /* what held the clocks meanwhile */
         enum basis basis;     /* what that rests on */
-        double
-            share; /* of their time, whatever held the clocks; start-up is apart, as in findings */
+        bool before_work;     /* it is part of the start-up */
+        double share;         /* of their time, whatever held the clocks; start-up is apart */
 };
 
 struct stretch_gpu {

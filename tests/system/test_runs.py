@@ -81,7 +81,12 @@ def test_unrelated_runs_are_a_list(run, unrelated):
     assert [r["command"].split()[2] for r in rows(run, unrelated)] == ["generator", "checkpoints", "gemm_bf16"], "the newest first"
 
 
-def test_each_row_is_what_the_report_of_its_file_says(run, unrelated):
+def test_each_row_is_what_the_report_of_its_file_says(run, unrelated, tmp_path):
+    """The tour waits before its work began, too, which is a finding of its own."""
+    for name in ("docs/example/tour.assay", "tests/truth/gather.assay"):
+        shutil.copy(ROOT / name, tmp_path)
+    tour = next(row for row in rows(run, tmp_path) if row["file"].endswith("tour.assay"))
+    assert (tour["limiter"], round(tour["limiter_share"], 3)) == ("host.waiting", 0.157), "as its first finding says: 16 %"
     for row in rows(run, unrelated):
         one = json.loads(run("report", row["file"], "--format", "json").stdout)
         first = one["findings"][0]

@@ -396,7 +396,8 @@ static void put_limiters(struct jsonw *j, const struct stretch_list *list)
 static void put_legend_entry(struct jsonw *j, const struct stretch_list *list,
                              const struct limit_finding *f)
 {
-        const struct limited limited = {true, f->limiter, f->held_by, f->basis, 0};
+        const struct limited limited = {
+            .is_known = true, .limiter = f->limiter, .held_by = f->held_by, .basis = f->basis};
         const char *held = held_by_words(f->held_by);
         bool startup = f->before_work && f->limiter != LIMITER_HOST_STARTING;
         char share[FORMAT_MAX];
