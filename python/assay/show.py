@@ -69,7 +69,7 @@ class Report(str):
         return made
 
     def __repr__(self) -> str:
-        return str(self)
+        return f"<a page of {len(self):,} characters>" if self.kind == "html" else str(self)
 
     def _repr_html_(self) -> str:
         if self.kind == "html":
