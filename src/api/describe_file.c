@@ -53,14 +53,14 @@ static int add_host(struct description *d, struct input *in, struct err *err)
                 if (got <= 0)
                         continue;
                 snprintf(to->name, sizeof(to->name), "%s", h->levels[l].name);
-                if (!value_there(to->memory_limit))
+                if (!value_is_set(to->memory_limit))
                         to->memory_limit = h->levels[l].f[FIGURE_MEMORY_LIMIT];
-                if (!value_there(to->cpus))
+                if (!value_is_set(to->cpus))
                         to->cpus = h->levels[l].f[FIGURE_CPUS];
         }
-        if (got > 0 && !value_there(d->start_s))
+        if (got > 0 && !value_is_set(d->start_s))
                 d->start_s = describe_time(h->wall_ns);
-        if (!value_there(d->cpus))
+        if (!value_is_set(d->cpus))
                 d->cpus = d->levels[LEVEL_PROCESS].cpus;
         return got < 0 ? got : 0;
 }
@@ -79,7 +79,7 @@ static int add_gpus(struct description *d, struct input *in, struct err *err)
                 got = pipeline_next(p, &f, err);
                 if (got <= 0)
                         break;
-                if (!value_there(d->start_s))
+                if (!value_is_set(d->start_s))
                         d->start_s = describe_time(f->wall_ns);
                 if (!d->provenance[0])
                         snprintf(d->provenance, sizeof(d->provenance), "%s", f->provenance);
@@ -109,7 +109,7 @@ int describe_file(const char *path, struct strbuf *out, struct err *err)
         }
         if (r == 0)
                 r = add_gpus(d, &in, err);
-        if (r == 0 && !value_there(d->stop_s))
+        if (r == 0 && !value_is_set(d->stop_s))
                 d->stop_s = describe_time(input_last_ns(&in));
         if (r == 0)
                 describe_write(d, out);

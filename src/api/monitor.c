@@ -17,7 +17,7 @@ struct assay_monitor {
         bool misfit;              /* its options cannot be used, as the failure says */
 };
 
-static int check(const assay_monitor *m, struct assay_error *error)
+static int check_monitor(const assay_monitor *m, struct assay_error *error)
 {
         if (!m)
                 return api_fail(error, ASSAY_E_USAGE, "there is no monitor",
@@ -38,7 +38,7 @@ static int no_place(struct assay_error *error)
 /* The run to ask, with a reference; NULL with what every call answers while there is none. */
 static struct core *enter(assay_monitor *m, struct assay_error *error, int *ret_code)
 {
-        *ret_code = check(m, error);
+        *ret_code = check_monitor(m, error);
         if (*ret_code < 0)
                 return NULL;
         pthread_mutex_lock(&m->lock);
@@ -127,7 +127,7 @@ static bool is_running(const struct core *c)
 int assay_monitor_start(assay_monitor *m, struct assay_error *error)
 {
         struct err err = {0};
-        int r = check(m, error);
+        int r = check_monitor(m, error);
         if (r < 0)
                 return r;
         pthread_mutex_lock(&m->changing);
@@ -165,7 +165,7 @@ int assay_monitor_running(const assay_monitor *m)
 void assay_monitor_free(assay_monitor *m)
 {
         struct err err = {0};
-        if (check(m, NULL) < 0)
+        if (check_monitor(m, NULL) < 0)
                 return;
         if (m->core)
                 core_stop(m->core, &err);
@@ -296,7 +296,7 @@ int assay_monitor_findings(assay_monitor *m, assay_findings **ret, struct assay_
 
 const char *assay_monitor_session(const assay_monitor *m)
 {
-        if (check(m, NULL) < 0)
+        if (check_monitor(m, NULL) < 0)
                 return NULL;
         return config_text(&m->options.config, OPT_OUTPUT);
 }

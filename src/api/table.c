@@ -94,7 +94,7 @@ void table_put(struct assay_table *t, size_t column, double v)
 
 void table_put_value(struct assay_table *t, size_t column, struct value v)
 {
-        if (value_there(v))
+        if (value_is_set(v))
                 table_put(t, column, v.v);
 }
 

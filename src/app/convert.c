@@ -227,7 +227,7 @@ static void keep_facts(struct session *s, const struct run_facts *f)
                      {"target_pid", f->pid},
                      {"uid", f->uid}};
         for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
-                if (value_there(facts[i].v))
+                if (value_is_set(facts[i].v))
                         session_set_number(s, facts[i].key, facts[i].v.v);
         }
         if (f->slurm_job[0])

@@ -26,9 +26,9 @@ static void take_end(const struct run_summary *r, struct diff_run *ret)
 {
         const struct run_facts *f = &r->in.facts;
         ret->has_seconds = true;
-        if (value_there(f->exit_signal) && f->exit_signal.v > 0)
+        if (value_is_set(f->exit_signal) && f->exit_signal.v > 0)
                 snprintf(ret->ended, sizeof(ret->ended), "killed by signal %.0f", f->exit_signal.v);
-        else if (value_there(f->exit_status) && f->exit_status.v != 0)
+        else if (value_is_set(f->exit_status) && f->exit_status.v != 0)
                 snprintf(ret->ended, sizeof(ret->ended), "exit status %.0f", f->exit_status.v);
         else if (r->in.session && f->stop_ns == 0)
                 snprintf(ret->ended, sizeof(ret->ended), "the recording was cut off");
@@ -40,7 +40,7 @@ static double seconds_of(const struct run_summary *r)
 {
         const struct run_facts *f = &r->in.facts;
         double ticks = r->summary.n > 0 ? r->summary.scopes[0].seconds : 0;
-        if (value_there(f->command_s))
+        if (value_is_set(f->command_s))
                 return f->command_s.v;
         if (f->start_ns > 0 && f->stop_ns > f->start_ns &&
             (r->summary.ticks == 0 || f->start_ns <= r->summary.first_ns))
@@ -60,7 +60,7 @@ static void take_gpu(struct diff_run *run, const struct gpu_summary *g, double *
                          profile[0] ? profile : "a slice");
         } else {
                 run->gpus++;
-                if (g->has_energy && value_there(run->energy_j))
+                if (g->has_energy && value_is_set(run->energy_j))
                         run->energy_j.v += g->energy_j;
                 else
                         run->energy_j = value_missing(STATE_NONE);
@@ -69,7 +69,7 @@ static void take_gpu(struct diff_run *run, const struct gpu_summary *g, double *
                 snprintf(run->model, sizeof(run->model), "%s", g->who.text[ENTITY_TEXT_MODEL]);
         if (!run->driver[0])
                 snprintf(run->driver, sizeof(run->driver), "%s", g->who.text[ENTITY_TEXT_DRIVER]);
-        if (value_there(peak) && (!value_there(run->peak_memory) || peak.v > run->peak_memory.v))
+        if (value_is_set(peak) && (!value_is_set(run->peak_memory) || peak.v > run->peak_memory.v))
                 run->peak_memory = peak;
         *most_s = MAX(*most_s, g->seconds);
 }
@@ -78,13 +78,13 @@ static void take_work(const struct gpu_summary *g, struct diff_run *run)
 {
         static const enum metric tell[] = {METRIC_GR_ACTIVE, METRIC_GPU_UTIL, METRIC_SM_ACTIVE};
         struct value mean = value_missing(STATE_NONE), most = mean;
-        for (size_t i = 0; i < ARRAY_LEN(tell) && !value_there(mean); i++) {
+        for (size_t i = 0; i < ARRAY_LEN(tell) && !value_is_set(mean); i++) {
                 mean = spread_mean(&g->m[tell[i]]);
                 most = spread_max(&g->m[tell[i]]);
         }
         /* One that does not tell may have worked. */
-        run->woken += !value_there(most) || most.v >= WOKEN_SHARE;
-        run->busy += value_there(mean) && mean.v >= BUSY_SHARE;
+        run->woken += !value_is_set(most) || most.v >= WOKEN_SHARE;
+        run->busy += value_is_set(mean) && mean.v >= BUSY_SHARE;
 }
 
 static void take_coverage(const struct scope *whole, double most_s, struct diff_run *run)
@@ -190,11 +190,11 @@ static void add_stretch(struct means *m, const struct stretch *s, struct diff_ru
         run->limiter[s->limit.limiter].mean += gpu_s;
         m->held_s[s->limit.held_by] += gpu_s;
         m->likely_s += s->limit.basis == BASIS_DRIVER ? gpu_s : 0;
-        if (!value_there(engine))
+        if (!value_is_set(engine))
                 return;
         m->engine += engine.v * gpu_s;
         m->engine_s += gpu_s;
-        if (value_there(clock) && engine.v > WORKS) {
+        if (value_is_set(clock) && engine.v > WORKS) {
                 m->clock += clock.v * gpu_s;
                 m->clock_s += gpu_s;
         }
@@ -410,7 +410,7 @@ static bool is_of_steps(const struct diff_run *run, const struct steps_among *of
 static struct steps find_steps(const struct input *in, const struct traces *t,
                                const struct diff_run *run, const struct steps_among *of)
 {
-        double sample_s = value_there(run->interval_s) ? run->interval_s.v : 0;
+        double sample_s = value_is_set(run->interval_s) ? run->interval_s.v : 0;
         int64_t half_ns = clock_bounded(clock_from_seconds(sample_s / 2));
         struct steps steps = {INT64_MAX, INT64_MIN, MAX(half_ns, t->width_ns / 2)};
         for (size_t i = 0; i < in->n_phases; i++) {
@@ -566,7 +566,7 @@ int digest_take(struct run_summary *r, struct diff_run *ret)
         snprintf(ret->command, sizeof(ret->command), "%s", f->command);
         snprintf(ret->source, sizeof(ret->source), "%s", f->source);
         ret->seconds = seconds_of(r);
-        ret->exact = value_there(f->command_s);
+        ret->exact = value_is_set(f->command_s);
         take_end(r, ret);
         take_gpus(r, ret);
         take_series(r, ret);

@@ -17,9 +17,9 @@
 static void take_end(const struct run_summary *r, struct ledger *l)
 {
         const struct run_facts *f = &r->in.facts;
-        if (value_there(f->exit_signal) && f->exit_signal.v > 0)
+        if (value_is_set(f->exit_signal) && f->exit_signal.v > 0)
                 snprintf(l->ended, sizeof(l->ended), "signal %.0f", f->exit_signal.v);
-        else if (value_there(f->exit_status) && f->exit_status.v != 0)
+        else if (value_is_set(f->exit_status) && f->exit_status.v != 0)
                 snprintf(l->ended, sizeof(l->ended), "exit status %.0f", f->exit_status.v);
         else if (r->in.session && f->stop_ns == 0)
                 snprintf(l->ended, sizeof(l->ended), "cut off");

@@ -79,7 +79,7 @@ static void choose(const struct run_summary *s, const struct job_fold *fold, str
         const struct scope *run = &s->summary.scopes[0];
         *ret = (struct choice){0};
         choose_own(fold, ret);
-        if (ret->n == 0 && value_there(f->local_rank) && f->local_rank.v < (double)fold->n &&
+        if (ret->n == 0 && value_is_set(f->local_rank) && f->local_rank.v < (double)fold->n &&
             fold->n > 1)
                 ret->gpus[ret->n++] = (size_t)f->local_rank.v;
         if (ret->n == 0)
@@ -111,9 +111,9 @@ static void take_facts(const struct run_summary *s, struct job_rank *r)
         r->exit_status = f->exit_status;
         r->exit_signal = f->exit_signal;
         int64_t end = f->stop_ns ? f->stop_ns : s->summary.last_ns;
-        r->seconds = value_there(f->command_s) ? f->command_s
-                     : end > r->start_ns       ? value_ok(clock_to_seconds(end - r->start_ns))
-                                               : value_missing(STATE_NONE);
+        r->seconds = value_is_set(f->command_s) ? f->command_s
+                     : end > r->start_ns        ? value_ok(clock_to_seconds(end - r->start_ns))
+                                                : value_missing(STATE_NONE);
 }
 
 static void take_own(const struct run_summary *s, const struct job_fold *fold, struct job_rank *r)

@@ -459,8 +459,8 @@ static bool is_superseded(const struct recording_origin *list, size_t n, size_t 
         const struct recording_origin *o = &list[at];
         for (size_t i = 0; o->host[0] && i < n; i++) {
                 bool same = strcmp(list[i].host, o->host) == 0 &&
-                            value_there(list[i].rank) == value_there(o->rank) &&
-                            (!value_there(o->rank) || list[i].rank.v == o->rank.v);
+                            value_is_set(list[i].rank) == value_is_set(o->rank) &&
+                            (!value_is_set(o->rank) || list[i].rank.v == o->rank.v);
                 if (i != at && same && list[i].end_ns > o->end_ns)
                         return true;
         }

@@ -125,7 +125,7 @@ static void set_environment(struct session *s)
 
 static void set_fact(struct session *s, const char *key, struct value v)
 {
-        if (value_there(v))
+        if (value_is_set(v))
                 session_set_number(s, key, v.v);
 }
 
@@ -200,7 +200,7 @@ static void note_limit(struct session *s, const char *what, enum level level, st
                        struct value *known)
 {
         char key[64];
-        if (!value_there(v) || (value_there(*known) && known->v == v.v))
+        if (!value_is_set(v) || (value_is_set(*known) && known->v == v.v))
                 return;
         *known = v;
         snprintf(key, sizeof(key), "%s.%s", what, level_name(level));

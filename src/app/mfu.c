@@ -10,7 +10,7 @@ static double flops_per_step(const struct config *config, const struct run_facts
 {
         if (config_is_set(config, OPT_FLOPS_PER_STEP))
                 return config_number(config, OPT_FLOPS_PER_STEP);
-        if (value_there(f->flops_per_step))
+        if (value_is_set(f->flops_per_step))
                 return f->flops_per_step.v;
         for (size_t i = 0; i < f->n_metrics; i++) {
                 if (strcmp(f->metrics[i].name, "flops_per_step") == 0)
@@ -23,7 +23,7 @@ static double flops_per_step(const struct config *config, const struct run_facts
 static bool has_worked(const struct gpu_summary *g)
 {
         struct value most = spread_max(&g->m[METRIC_GPU_UTIL]);
-        return g->who.kind == ENTITY_GPU && (!value_there(most) || most.v > WORKED);
+        return g->who.kind == ENTITY_GPU && (!value_is_set(most) || most.v > WORKED);
 }
 
 /* The peaks of all that worked; 0 when that of one is unknown. */

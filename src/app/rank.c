@@ -105,7 +105,7 @@ static void name_job(const struct rank_from *env, const struct launcher *l, stru
 
 static void rank_fill(struct value *v, struct value with)
 {
-        *v = value_there(*v) ? *v : with;
+        *v = value_is_set(*v) ? *v : with;
 }
 
 /* Slurm starts the ranks of other launchers too: where both count the same, it knows more. */
@@ -113,8 +113,8 @@ static void add_slurm(const struct rank_from *env, struct rank_facts *ret)
 {
         const struct launcher *l = &launchers[ARRAY_LEN(launchers) - 1];
         struct value rank = rank_number_of(env, l->rank), world = rank_number_of(env, l->world);
-        if (!value_there(rank) || !value_there(world) || rank.v != ret->rank.v ||
-            (value_there(ret->world) && ret->world.v != world.v))
+        if (!value_is_set(rank) || !value_is_set(world) || rank.v != ret->rank.v ||
+            (value_is_set(ret->world) && ret->world.v != world.v))
                 return;
         rank_fill(&ret->local_rank, rank_number_of(env, l->local_rank));
         rank_fill(&ret->node_rank, rank_number_of(env, l->node_rank));
@@ -128,7 +128,7 @@ struct rank_facts rank_facts_of(rank_env_of *of, void *arg)
         for (size_t i = 0; i < ARRAY_LEN(launchers); i++) {
                 const struct launcher *l = &launchers[i];
                 struct value rank = rank_number_of(env, l->rank);
-                if (!value_there(rank) || (l->also && !rank_text_of(env, l->also)))
+                if (!value_is_set(rank) || (l->also && !rank_text_of(env, l->also)))
                         continue;
                 ret.launcher = l->name;
                 ret.rank = rank;
@@ -159,5 +159,5 @@ struct rank_facts rank_facts(rank_env *env)
 
 bool rank_is_one_of_many(const struct rank_facts *r)
 {
-        return r->launcher && (!value_there(r->world) || r->world.v > 1);
+        return r->launcher && (!value_is_set(r->world) || r->world.v > 1);
 }

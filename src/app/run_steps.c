@@ -139,7 +139,7 @@ static float mean_of(const struct frame *f, enum metric metric)
         double sum = 0, n = 0;
         for (size_t i = 0; i < f->n; i++) {
                 struct value v = f->rows[i].sample.m[metric];
-                if (value_there(v) && frame_counts(f, i, metric)) {
+                if (value_is_set(v) && frame_counts(f, i, metric)) {
                         sum += v.v;
                         n++;
                 }
@@ -159,7 +159,7 @@ void step_samples_add(struct step_samples *s, const struct frame *f)
 
 static float number_of(struct value v)
 {
-        return value_there(v) ? (float)v.v : NAN;
+        return value_is_set(v) ? (float)v.v : NAN;
 }
 
 void step_samples_add_host(struct step_samples *s, const struct host *h, enum level level)

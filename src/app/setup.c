@@ -177,7 +177,7 @@ static int choose_gpus(const struct config *config, struct pipeline_config *pc, 
                 host[0] = '\0';
         if (may_be_here(config, pc->ops, pc->source.location))
                 return select_choose_told(gpus, all, host, get_env, &pc->selection, err);
-        bool here = pc->ops->local && dcgm_host_is_here(pc->source.dcgm_host);
+        bool here = pc->ops->local && dcgm_host_is_local(pc->source.dcgm_host);
         return select_choose(gpus, all, here, get_env, &pc->selection, err);
 }
 

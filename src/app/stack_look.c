@@ -39,11 +39,11 @@ static struct value data_of(const struct value *m)
                                             METRIC_NVLINK_TX};
         struct value ret = value_missing(STATE_NONE);
         for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
-                if (value_there(m[shares[i]]))
+                if (value_is_set(m[shares[i]]))
                         ret = value_ok(MAX(value_or(ret, 0), m[shares[i]].v));
         }
         for (size_t i = 0; i < ARRAY_LEN(links); i++) {
-                if (value_there(m[links[i]]) && m[links[i]].v >= LINK_WORKS)
+                if (value_is_set(m[links[i]]) && m[links[i]].v >= LINK_WORKS)
                         ret = value_ok(1);
         }
         return ret;
@@ -155,7 +155,7 @@ static void add_rank(const struct stack_look *l, struct look_process *p)
         const struct look_process *parent = find_parent(l, p);
         struct rank_facts facts = rank_facts_of(ask_process, &e);
         if (!rank_is_one_of_many(&facts) ||
-            (parent && value_there(parent->rank) && parent->rank.v == facts.rank.v))
+            (parent && value_is_set(parent->rank) && parent->rank.v == facts.rank.v))
                 return;
         p->rank = facts.rank;
         p->world = facts.world;

@@ -49,7 +49,7 @@ const struct command *command_near(const char *word)
 
 /* Names of files and phases are other people's: they do nothing to the terminal. Nothing is
  * allocated, so that the end of memory can be told too. */
-static void say(const char *before, const char *text)
+static void print_message(const char *before, const char *text)
 {
         char line[4200];
         snprintf(line, sizeof(line), "%s%s", before, text);
@@ -64,9 +64,9 @@ static void say(const char *before, const char *text)
 
 int complain(const struct err *err)
 {
-        say("assay: ", err->msg);
+        print_message("assay: ", err->msg);
         if (err->hint[0])
-                say("       ", err->hint);
+                print_message("       ", err->hint);
         return exit_status(err);
 }
 
@@ -153,11 +153,11 @@ void notice(const char *fmt, ...)
         va_start(ap, fmt);
         vsnprintf(text, sizeof(text), fmt, ap);
         va_end(ap);
-        say("assay: ", text);
+        print_message("assay: ", text);
 }
 
 /* What setup has to tell is told here: the library returns it. */
-static void tell(const char text[SETUP_NOTICE_MAX])
+static void print_notice(const char text[SETUP_NOTICE_MAX])
 {
         if (text[0])
                 notice("%s", text);
@@ -177,7 +177,7 @@ int prepare_pipeline(const struct config *config, bool margins, struct pipeline_
         make_room(config, config_text(config, OPT_SOURCE));
         int r = setup_pipeline(config, config_text(config, OPT_SOURCE), margins,
                                config_number(config, OPT_SPEED), ret, text, err);
-        tell(text);
+        print_notice(text);
         return r;
 }
 
@@ -188,7 +188,7 @@ int open_pipeline_waiting(const struct config *config, struct pipeline **ret, st
         make_room(config, config_text(config, OPT_SOURCE));
         int r = setup_open_waiting(config, config_text(config, OPT_SOURCE),
                                    config_number(config, OPT_SPEED), ret, text, err);
-        tell(text);
+        print_notice(text);
         if (r < 0)
                 return r;
         pipeline_trouble(*ret, &trouble);
@@ -203,7 +203,7 @@ int open_pipeline_at(const struct config *config, const char *location, bool mar
         char text[SETUP_NOTICE_MAX];
         make_room(config, location);
         int r = setup_open(config, location, margins, speed, ret, text, err);
-        tell(text);
+        print_notice(text);
         return r;
 }
 

@@ -17,7 +17,7 @@ struct sides {
         struct baseline baseline;
 };
 
-static void put(const char **list, size_t *n, const char *path)
+static void add_path(const char **list, size_t *n, const char *path)
 {
         /* One more than there may be: reading tells. */
         if (*n <= DIFF_RUNS_MAX)
@@ -30,9 +30,9 @@ static void take_options(const struct config *config, struct sides *ret)
         const char *base = config_text(config, OPT_BASE), *now = config_text(config, OPT_NEW);
         int base_at = config->settings[OPT_BASE].place, now_at = config->settings[OPT_NEW].place;
         if (base)
-                put(ret->base, &ret->n_base, base);
+                add_path(ret->base, &ret->n_base, base);
         if (now)
-                put(ret->now, &ret->n_now, now);
+                add_path(ret->now, &ret->n_now, now);
         for (size_t i = 1; i < config->n_args; i++) {
                 int at = config->places[i];
                 bool after_base = base && at > base_at, after_now = now && at > now_at;
@@ -40,9 +40,9 @@ static void take_options(const struct config *config, struct sides *ret)
                 bool is_now = after_now && !is_base;
                 /* Words before either belong to the side that is not named. */
                 if (is_base || (!is_now && !base))
-                        put(ret->base, &ret->n_base, config->args[i]);
+                        add_path(ret->base, &ret->n_base, config->args[i]);
                 else
-                        put(ret->now, &ret->n_now, config->args[i]);
+                        add_path(ret->now, &ret->n_now, config->args[i]);
         }
 }
 
@@ -67,11 +67,11 @@ static int take_baseline(const struct config *config, const char *name, struct s
         if (code == 0)
                 code = baseline_find(folder, name, &ret->baseline, err);
         for (size_t i = 0; i < ret->baseline.n; i++)
-                put(ret->base, &ret->n_base, ret->baseline.paths[i]);
+                add_path(ret->base, &ret->n_base, ret->baseline.paths[i]);
         if (now)
-                put(ret->now, &ret->n_now, now);
+                add_path(ret->now, &ret->n_now, now);
         for (size_t i = 1; i < config->n_args; i++)
-                put(ret->now, &ret->n_now, config->args[i]);
+                add_path(ret->now, &ret->n_now, config->args[i]);
         return code < 0 || ret->n_now > 0 ? code : usage(err);
 }
 
@@ -84,8 +84,8 @@ static int take_sides(const struct config *config, struct sides *ret, struct err
         if (named) {
                 take_options(config, ret);
         } else if (config->n_args == 3) {
-                put(ret->base, &ret->n_base, config->args[1]);
-                put(ret->now, &ret->n_now, config->args[2]);
+                add_path(ret->base, &ret->n_base, config->args[1]);
+                add_path(ret->now, &ret->n_now, config->args[2]);
         }
         return ret->n_base > 0 && ret->n_now > 0 ? 0 : usage(err);
 }

@@ -22,7 +22,7 @@ struct peer {
         struct strbuf answer;
 };
 
-static void answer(struct peer *p, const char *line)
+static void answer_line(struct peer *p, const char *line)
 {
         char *end;
         unsigned long long number = strtoull(line, &end, 10);
@@ -49,7 +49,7 @@ static void *listen_for_questions(void *arg)
                         break;
                 if (c == '\n') {
                         line[len] = '\0';
-                        answer(p, line);
+                        answer_line(p, line);
                         len = 0;
                 } else if (len + 1 < sizeof(line)) {
                         line[len++] = c;

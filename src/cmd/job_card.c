@@ -32,7 +32,7 @@ static void put_value(struct strbuf *out, const char *name, enum unit unit, stru
 {
         char text[FORMAT_MAX];
         format_with_unit(text, sizeof(text), unit, v);
-        if (value_there(v))
+        if (value_is_set(v))
                 put_line(out, name, text);
 }
 
@@ -44,7 +44,7 @@ static void put_share(struct strbuf *out, const char *name, struct value v)
 /* From 0 to 100. */
 static void put_score(struct strbuf *out, const char *name, struct value share)
 {
-        put_value(out, name, UNIT_SCORE, value_there(share) ? value_ok(100 * share.v) : share);
+        put_value(out, name, UNIT_SCORE, value_is_set(share) ? value_ok(100 * share.v) : share);
 }
 
 static void put_states(struct strbuf *out, const struct record *r)
@@ -79,8 +79,8 @@ static void put_findings(struct strbuf *out, const struct record *r)
 
 static struct value request_share(struct value part, struct value all)
 {
-        return value_there(part) && value_there(all) && all.v > 0 ? value_ok(part.v / all.v)
-                                                                  : value_missing(STATE_NONE);
+        return value_is_set(part) && value_is_set(all) && all.v > 0 ? value_ok(part.v / all.v)
+                                                                    : value_missing(STATE_NONE);
 }
 
 /* What was asked for on this node and what was used of it. */
@@ -99,7 +99,7 @@ static struct job_use use_of(const struct record *r, const struct job_request *q
             .memory = r->use.memory_peak,
             .memory_limit = job_request_here(r->use.memory_limit, q->memory, q->nodes),
         };
-        struct value cpu_time = value_there(u.cpus) && value_there(u.elapsed_s)
+        struct value cpu_time = value_is_set(u.cpus) && value_is_set(u.elapsed_s)
                                     ? value_ok(u.cpus.v * u.elapsed_s.v)
                                     : value_missing(STATE_NONE);
         u.cpu_share = request_share(u.cpu_s, cpu_time);
@@ -120,19 +120,19 @@ static void put_of(struct strbuf *out, const char *name, struct value share, con
 static void put_use(struct strbuf *out, const struct job_use *u)
 {
         char of[96], length[FORMAT_MAX], bytes[FORMAT_MAX];
-        if (value_there(u->cpus)) {
+        if (value_is_set(u->cpus)) {
                 snprintf(of, sizeof(of), "%.0f CPU%s", u->cpus.v, u->cpus.v == 1 ? "" : "s");
                 put_of(out, "CPU efficiency", u->cpu_share, of);
-        } else if (value_there(u->cpu_s)) {
+        } else if (value_is_set(u->cpu_s)) {
                 put_line(out, "CPU time", format_length(of, sizeof(of), u->cpu_s.v));
         }
-        if (value_there(u->memory_limit)) {
+        if (value_is_set(u->memory_limit)) {
                 format_with_unit(bytes, sizeof(bytes), UNIT_BYTES, u->memory_limit);
                 put_of(out, "memory", u->memory_share, bytes);
         } else {
                 put_value(out, "memory", UNIT_BYTES, u->memory);
         }
-        if (value_there(u->limit_s)) {
+        if (value_is_set(u->limit_s)) {
                 format_length(length, sizeof(length), u->limit_s.v);
                 snprintf(of, sizeof(of), "the limit of %s", length);
                 put_of(out, "time used", u->time_share, of);
@@ -219,7 +219,7 @@ static void advise_gpus(struct strbuf *out, const struct record *r, size_t *n)
         char text[96];
         size_t unused = 0;
         for (size_t i = 0; i < r->n_each; i++)
-                unused += value_there(r->each[i].util) && r->each[i].util.v < GPU_UNUSED;
+                unused += value_is_set(r->each[i].util) && r->each[i].util.v < GPU_UNUSED;
         if (unused == 0)
                 return;
         snprintf(text, sizeof(text), "%zu of %zu GPU%s did nothing: use %s, or ask for fewer",
@@ -232,20 +232,20 @@ static void advise_request(struct strbuf *out, const struct job_use *u, size_t *
         char text[128], a[FORMAT_MAX], b[FORMAT_MAX];
         if (value_or(u->elapsed_s, 0) < JOB_SHORT_S)
                 return;
-        if (value_there(u->cpu_share) && u->cpu_share.v < CPUS_LEAST && u->cpus.v > 1) {
+        if (value_is_set(u->cpu_share) && u->cpu_share.v < CPUS_LEAST && u->cpus.v > 1) {
                 snprintf(text, sizeof(text),
                          "CPUs: %.1f of %.0f were busy on average: ask for fewer",
                          u->cpu_share.v * u->cpus.v, u->cpus.v);
                 put_advice(out, text, n);
         }
-        if (value_there(u->memory_share) && u->memory_share.v < MEMORY_LEAST &&
+        if (value_is_set(u->memory_share) && u->memory_share.v < MEMORY_LEAST &&
             u->memory_limit.v - u->memory.v > MEMORY_WORTH) {
                 format_with_unit(a, sizeof(a), UNIT_BYTES, u->memory);
                 format_with_unit(b, sizeof(b), UNIT_BYTES, value_ok(u->memory.v * HEADROOM));
                 snprintf(text, sizeof(text), "memory: at most %s was used: %s is enough", a, b);
                 put_advice(out, text, n);
         }
-        if (value_there(u->time_share) && u->time_share.v < TIME_LEAST) {
+        if (value_is_set(u->time_share) && u->time_share.v < TIME_LEAST) {
                 format_length(a, sizeof(a), ceil(u->elapsed_s.v * HEADROOM / 60) * 60);
                 snprintf(text, sizeof(text), "time limit: with %s the job would start sooner", a);
                 put_advice(out, text, n);
@@ -316,9 +316,9 @@ void job_card_put_brief(struct strbuf *out, const struct record *r)
         char share[FORMAT_MAX];
         strbuf_putf(out, "assay: %u GPU%s, %.2f GPU-hours", r->n_gpus, r->n_gpus == 1 ? "" : "s",
                     r->gpu_s / SECONDS_PER_HOUR);
-        if (value_there(real))
+        if (value_is_set(real))
                 strbuf_putf(out, ", real %s", format_share(share, real.v));
-        if (value_there(sm))
+        if (value_is_set(sm))
                 strbuf_putf(out, ", SM %s", format_share(share, sm.v));
         strbuf_putf(out, ", wasted %.2f GPU-hours\n", r->wasted_s / SECONDS_PER_HOUR);
 }

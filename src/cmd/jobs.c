@@ -16,7 +16,7 @@ static const struct tablew_column columns[] = {
 
 static void put_percent(struct tablew *t, struct value v)
 {
-        if (value_there(v))
+        if (value_is_set(v))
                 tablew_cellf(t, "%.1f", v.v * 100);
         else
                 tablew_cell(t, "--");

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-static int put(const struct config *config, const struct mark *m, struct err *err)
+static int write_mark(const struct config *config, const struct mark *m, struct err *err)
 {
         const char *session = config_text(config, OPT_SESSION), *log = config_text(config, OPT_LOG);
         if (!session && !log) {
@@ -79,7 +79,7 @@ static int mark_phase(const struct config *config, struct err *err)
         if (r == 0)
                 r = runlog_keys(config->args + 3, config->n_args - 3, &m.data, err);
         if (r == 0)
-                r = put(config, &m, err);
+                r = write_mark(config, &m, err);
         mark_finish(&m);
         return r;
 }
@@ -99,7 +99,7 @@ static int mark_event(const struct config *config, struct err *err)
         if (r == 0 && data)
                 r = runlog_data(data, &m.data, err);
         if (r == 0)
-                r = put(config, &m, err);
+                r = write_mark(config, &m, err);
         mark_finish(&m);
         return r;
 }
@@ -114,7 +114,7 @@ static int mark_metric(const struct config *config, const char *word, struct err
                 return err_hint(err, "write for example loss=0.25");
         }
         int r = set_name(&m, word, (size_t)(equals - word), err);
-        return r == 0 ? put(config, &m, err) : r;
+        return r == 0 ? write_mark(config, &m, err) : r;
 }
 
 /* The command is the phase: it begins, ends, and takes as long as it takes. */
@@ -159,7 +159,7 @@ static int mark_command(const struct config *config, struct err *err)
         if (r == 0 && named)
                 r = runlog_keys(config->args + 3, config->n_args - 3, &m.data, err);
         if (r == 0)
-                r = put(config, &m, err);
+                r = write_mark(config, &m, err);
         if (r < 0)
                 complain(err);
         mark_finish(&m);
@@ -187,7 +187,7 @@ static int mark_step(const struct config *config, struct err *err)
         }
         if (r == 0)
                 r = set_name(&m, name, strlen(name), err);
-        return r == 0 ? put(config, &m, err) : r;
+        return r == 0 ? write_mark(config, &m, err) : r;
 }
 
 static int usage(struct err *err)

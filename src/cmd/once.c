@@ -215,7 +215,7 @@ static bool is_blank(const struct frame *frame)
         bool blank = false;
         for (size_t i = 0; i < frame->n; i++) {
                 struct value v = frame->rows[i].sample.m[METRIC_SM_ACTIVE];
-                if (value_there(v))
+                if (value_is_set(v))
                         return false;
                 blank |= v.state == STATE_BLANK;
         }

@@ -58,7 +58,7 @@ static void *work_run(void *arg)
 static double link_max(const struct sample *s)
 {
         struct value gen = s->m[METRIC_PCIE_GEN_MAX], width = s->m[METRIC_PCIE_WIDTH_MAX];
-        return value_there(gen) && value_there(width) ? pcie_bytes_per_s(gen.v, width.v) : 0;
+        return value_is_set(gen) && value_is_set(width) ? pcie_bytes_per_s(gen.v, width.v) : 0;
 }
 
 static const struct row *row_of(const struct frame *f, const char *uuid)
@@ -90,7 +90,7 @@ static enum flops_type type_of(enum load load)
         return FLOPS_COUNT;
 }
 
-static void look(struct seen *seen, const struct row *row, enum load load)
+static void observe_row(struct seen *seen, const struct row *row, enum load load)
 {
         const struct sample *s = &row->sample;
         struct value v = s->m[load_info(load)->metric];
@@ -120,7 +120,7 @@ static int watch(struct pipeline *p, struct work *w, const char *uuid, struct se
                 int64_t begun = w->begun_ns;
                 if (row && begun && !f->stale && w->ended_ns == 0 &&
                     f->mono_ns - f->window_ns >= begun)
-                        look(ret, row, w->load);
+                        observe_row(ret, row, w->load);
         }
         return 0;
 }
@@ -216,9 +216,9 @@ static const char *busy_reason(const struct row *row)
 {
         struct value util = row->sample.m[METRIC_GPU_UTIL];
         struct value processes = row->sample.m[METRIC_PROCESSES];
-        if (value_there(processes) && processes.v > 0)
+        if (value_is_set(processes) && processes.v > 0)
                 return "a process uses it";
-        return value_there(util) && util.v >= IDLE_SHARE ? "it is busy" : NULL;
+        return value_is_set(util) && util.v >= IDLE_SHARE ? "it is busy" : NULL;
 }
 
 /* All loads on one GPU. The row is of the frame before. */

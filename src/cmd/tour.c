@@ -69,7 +69,7 @@ static bool is_idle(const struct frame *frame)
         for (size_t i = 0; i < frame->n; i++) {
                 for (size_t k = 0; k < ARRAY_LEN(busy); k++) {
                         struct value v = frame->rows[i].sample.m[busy[k]];
-                        if (value_there(v) && v.v >= IDLE_RATIO)
+                        if (value_is_set(v) && v.v >= IDLE_RATIO)
                                 return false;
                 }
         }

@@ -14,15 +14,15 @@ double pcie_bytes_per_s(double generation, double lanes)
         return lane[(size_t)generation] * lanes;
 }
 
-static void take(struct ceilings *c, enum ceiling at, struct value v)
+static void set_ceiling(struct ceilings *c, enum ceiling at, struct value v)
 {
-        if (value_there(v))
+        if (value_is_set(v))
                 ceiling_set(c, at, v.v);
 }
 
 static void take_share(struct ceilings *c, enum ceiling at, struct value v, double of)
 {
-        if (value_there(v) && of > 0)
+        if (value_is_set(v) && of > 0)
                 ceiling_set(c, at, v.v / of);
 }
 
@@ -42,7 +42,7 @@ static void take_links(const struct sample *s, const struct peak *peak, struct c
         double pcie = link_speed(s, peak);
         take_share(c, CEILING_PCIE_IN, m[METRIC_PCIE_RX], pcie);
         take_share(c, CEILING_PCIE_OUT, m[METRIC_PCIE_TX], pcie);
-        if (pcie == 0 && (value_there(m[METRIC_PCIE_RX]) || value_there(m[METRIC_PCIE_TX])))
+        if (pcie == 0 && (value_is_set(m[METRIC_PCIE_RX]) || value_is_set(m[METRIC_PCIE_TX])))
                 ceiling_set(c, CEILING_PCIE_RATE,
                             MAX(value_or(m[METRIC_PCIE_RX], 0), value_or(m[METRIC_PCIE_TX], 0)));
         double nvlink = peak ? peak->nvlink : 0;
@@ -58,7 +58,7 @@ static void take_clocks(const struct value *m, const struct peak *peak, struct c
         /* With counters nothing is decided by a limit that the source does not tell. */
         double shipped = peak && !(c->there & CEILINGS_PROFILING) ? peak->power_limit : 0;
         take_share(c, CEILING_POWER, m[METRIC_POWER], value_or(m[METRIC_POWER_LIMIT], shipped));
-        if (!value_there(reasons))
+        if (!value_is_set(reasons))
                 return;
         ceiling_set(c, CEILING_HELD_POWER, ((uint64_t)reasons.v & THROTTLE_BY_POWER) != 0);
         ceiling_set(c, CEILING_HELD_THERMAL,
@@ -88,16 +88,16 @@ void ceilings_take(const struct sample *s, const struct peak *peak, struct ceili
         };
         struct value gr = s->m[METRIC_GR_ACTIVE];
         *ret = (struct ceilings){0};
-        take(ret, CEILING_ENGINE, value_there(gr) ? gr : s->m[METRIC_GPU_UTIL]);
+        set_ceiling(ret, CEILING_ENGINE, value_is_set(gr) ? gr : s->m[METRIC_GPU_UTIL]);
         for (size_t i = 0; i < ARRAY_LEN(same); i++)
-                take(ret, same[i].to, s->m[same[i].from]);
+                set_ceiling(ret, same[i].to, s->m[same[i].from]);
         take_links(s, peak, ret);
         take_clocks(s->m, peak, ret);
 }
 
 static void take_sum(struct ceilings *c, enum ceiling at, struct value a, struct value b)
 {
-        if (value_there(a) || value_there(b))
+        if (value_is_set(a) || value_is_set(b))
                 ceiling_set(c, at, value_or(a, 0) + value_or(b, 0));
 }
 
@@ -105,7 +105,7 @@ static void take_sum(struct ceilings *c, enum ceiling at, struct value a, struct
 static void take_network(struct ceilings *c, const struct value *e)
 {
         double cards = value_or(e[EVIDENCE_NET_RX], 0) + value_or(e[EVIDENCE_NET_TX], 0);
-        if (value_there(e[EVIDENCE_NET_RX]) || value_there(e[EVIDENCE_NET_TX]))
+        if (value_is_set(e[EVIDENCE_NET_RX]) || value_is_set(e[EVIDENCE_NET_TX]))
                 ceiling_set(c, CEILING_NETWORK, cards + value_or(e[EVIDENCE_NET_LOOPBACK], 0));
 }
 
@@ -115,19 +115,19 @@ void ceilings_add_host(const struct host_evidence *evidence, struct ceilings *c)
                 return;
         const struct value *e = evidence->e;
         struct value main = e[EVIDENCE_CPU_MAIN], children = e[EVIDENCE_CPU_CHILDREN];
-        if (value_there(e[EVIDENCE_HOLDERS]))
+        if (value_is_set(e[EVIDENCE_HOLDERS]))
                 ceiling_set(c, CEILING_HOLDERS, e[EVIDENCE_HOLDERS].v);
-        take(c, CEILING_CPU_MAIN, main);
-        take(c, CEILING_CPU_THREAD, e[EVIDENCE_CPU_THREAD]);
-        take(c, CEILING_CPU_FIRST, e[EVIDENCE_CPU_FIRST]);
-        take(c, CEILING_CPU_CHILDREN, children);
-        take(c, CEILING_IO_WAIT, e[EVIDENCE_IO_WAIT]);
+        set_ceiling(c, CEILING_CPU_MAIN, main);
+        set_ceiling(c, CEILING_CPU_THREAD, e[EVIDENCE_CPU_THREAD]);
+        set_ceiling(c, CEILING_CPU_FIRST, e[EVIDENCE_CPU_FIRST]);
+        set_ceiling(c, CEILING_CPU_CHILDREN, children);
+        set_ceiling(c, CEILING_IO_WAIT, e[EVIDENCE_IO_WAIT]);
         take_sum(c, CEILING_STORAGE, e[EVIDENCE_READ], e[EVIDENCE_WRITE]);
-        take(c, CEILING_WRITTEN, e[EVIDENCE_WRITE]);
-        take(c, CEILING_CHILDREN, e[EVIDENCE_CHILDREN]);
-        take(c, CEILING_WORKERS, e[EVIDENCE_WORKERS]);
+        set_ceiling(c, CEILING_WRITTEN, e[EVIDENCE_WRITE]);
+        set_ceiling(c, CEILING_CHILDREN, e[EVIDENCE_CHILDREN]);
+        set_ceiling(c, CEILING_WORKERS, e[EVIDENCE_WORKERS]);
         take_network(c, e);
-        if (value_there(main))
+        if (value_is_set(main))
                 take_share(c, CEILING_CPU, value_ok(main.v + value_or(children, 0)),
                            value_or(e[EVIDENCE_CPUS], 0));
 }
@@ -149,7 +149,7 @@ static struct value holders_cpu(const char *label, const struct process_list *p,
                 if (strcmp(p->list[i].gpu, label) != 0)
                         continue;
                 *ret_n += 1;
-                if (value_there(p->list[i].cpu))
+                if (value_is_set(p->list[i].cpu))
                         sum = value_ok(value_or(sum, 0) + p->list[i].cpu.v);
         }
         return sum;
@@ -158,7 +158,7 @@ static struct value holders_cpu(const char *label, const struct process_list *p,
 static void take_machine(const struct host *h, struct value *e)
 {
         struct value wait = h->system[SYSTEM_IOWAIT], cpus = h->system[SYSTEM_CPUS_ONLINE];
-        if (value_there(wait) && value_there(cpus))
+        if (value_is_set(wait) && value_is_set(cpus))
                 e[EVIDENCE_IO_WAIT] = value_ok(wait.v * cpus.v);
         e[EVIDENCE_NET_RX] = h->system[SYSTEM_NET_RX];
         e[EVIDENCE_NET_TX] = h->system[SYSTEM_NET_TX];
@@ -170,15 +170,15 @@ static void take_tree(const struct level_state *tree, struct value main, double 
                       struct value *e)
 {
         const struct value *f = tree->f;
-        bool alive = tree->asked && tree->present && value_there(f[FIGURE_CPU]) &&
-                     !(value_there(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v == 0);
+        bool alive = tree->asked && tree->present && value_is_set(f[FIGURE_CPU]) &&
+                     !(value_is_set(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v == 0);
         if (!alive) {
                 e[EVIDENCE_CPU_MAIN] = main;
                 return;
         }
         double all = f[FIGURE_CPU].v;
-        bool alone = value_there(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v <= MAX(holders, 1);
-        double own = alone || !value_there(main) ? all : MIN(main.v, all);
+        bool alone = value_is_set(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v <= MAX(holders, 1);
+        double own = alone || !value_is_set(main) ? all : MIN(main.v, all);
         e[EVIDENCE_CPU_MAIN] = value_ok(own);
         e[EVIDENCE_CPU_CHILDREN] = value_ok(all - own);
         e[EVIDENCE_CPUS] = f[FIGURE_CPUS];
@@ -188,7 +188,7 @@ static void take_tree(const struct level_state *tree, struct value main, double 
 
 static bool has_evidence(const struct host *h, size_t at)
 {
-        return at < HOST_GPUS_MAX && value_there(h->evidence[at].e[EVIDENCE_CPU_MAIN]);
+        return at < HOST_GPUS_MAX && value_is_set(h->evidence[at].e[EVIDENCE_CPU_MAIN]);
 }
 
 bool evidence_needs_processes(const struct host *h)
@@ -212,6 +212,6 @@ void evidence_take(const struct host *h, const char *label, const struct process
         }
         struct value main = holders_cpu(label, processes, &holders);
         take_tree(&h->levels[LEVEL_PROCESS], main, holders, ret->e);
-        if (value_there(ret->e[EVIDENCE_CPU_MAIN]))
+        if (value_is_set(ret->e[EVIDENCE_CPU_MAIN]))
                 take_machine(h, ret->e);
 }

@@ -39,7 +39,7 @@ static const struct {
 static struct range range_of(struct value v, double scale, double max, enum metric metric,
                              bool missing_is_zero, metric_set *missing)
 {
-        if (value_there(v))
+        if (value_is_set(v))
                 return (struct range){v.v * scale, v.v * scale};
         *missing |= (metric_set)1 << metric;
         return (struct range){0, missing_is_zero ? 0 : max};
@@ -54,7 +54,7 @@ static double weighted(const struct weights *w, double sm, double tensor, double
 
 static enum metric engine_metric(const struct sample *s)
 {
-        return value_there(s->m[METRIC_GR_ACTIVE]) ? METRIC_GR_ACTIVE : METRIC_GPU_UTIL;
+        return value_is_set(s->m[METRIC_GR_ACTIVE]) ? METRIC_GR_ACTIVE : METRIC_GPU_UTIL;
 }
 
 /* A slice moves no more data than its GPU, of which it has no share of its own to tell. */
@@ -62,7 +62,7 @@ static void bound(struct inputs *in, enum class_input input, const struct sample
 {
         enum metric metric = input_table[input].metric;
         struct range *r = &in->r[input];
-        if ((in->missing >> metric & 1) && value_there(whole->m[metric]))
+        if ((in->missing >> metric & 1) && value_is_set(whole->m[metric]))
                 r->hi = MIN(r->hi, whole->m[metric].v * input_table[input].scale);
 }
 
@@ -192,13 +192,13 @@ static enum workload cascade(const struct inputs *in, enum truth *ret_truth)
 
 static bool known_below(struct value v, double threshold)
 {
-        return value_there(v) && v.v < threshold;
+        return value_is_set(v) && v.v < threshold;
 }
 
 static bool low_power(const struct sample *s)
 {
         struct value limit = s->m[METRIC_POWER_LIMIT];
-        double most = value_there(limit) ? limit.v * IDLE_POWER_RATIO : IDLE_POWER_WATTS;
+        double most = value_is_set(limit) ? limit.v * IDLE_POWER_RATIO : IDLE_POWER_WATTS;
         return known_below(s->m[METRIC_POWER], most);
 }
 
@@ -206,7 +206,7 @@ static bool low_power(const struct sample *s)
 static bool idle_without_counters(const struct sample *s, const struct inputs *in)
 {
         struct value processes = s->m[METRIC_PROCESSES];
-        return known_below(s->m[METRIC_GPU_UTIL], 0.05) && value_there(processes) &&
+        return known_below(s->m[METRIC_GPU_UTIL], 0.05) && value_is_set(processes) &&
                processes.v == 0 && low_power(s) && is_io(in) != YES;
 }
 
@@ -332,7 +332,7 @@ static struct margin find_margin(const struct inputs *in, enum workload now,
 /* A GPU that the kernel has suspended does nothing. */
 static bool is_asleep(const struct sample *s)
 {
-        return value_there(s->m[METRIC_ASLEEP]) && s->m[METRIC_ASLEEP].v > 0;
+        return value_is_set(s->m[METRIC_ASLEEP]) && s->m[METRIC_ASLEEP].v > 0;
 }
 
 static struct verdict decide(const struct sample *s, const struct inputs *in,

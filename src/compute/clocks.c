@@ -9,13 +9,13 @@
 static uint64_t reasons_of(const struct sample *s)
 {
         struct value v = s->m[METRIC_THROTTLE_REASONS];
-        return value_there(v) && v.v > 0 ? (uint64_t)num_whole(v.v) : 0;
+        return value_is_set(v) && v.v > 0 ? (uint64_t)num_whole(v.v) : 0;
 }
 
 static bool is_full(const struct sample *s)
 {
         struct value clock = s->m[METRIC_SM_CLOCK], most = s->m[METRIC_SM_CLOCK_MAX];
-        return value_there(clock) && value_there(most) && clock.v >= LIMIT_CLOCK_FULL * most.v;
+        return value_is_set(clock) && value_is_set(most) && clock.v >= LIMIT_CLOCK_FULL * most.v;
 }
 
 enum clocks clocks_of(const struct sample *s)
@@ -46,5 +46,5 @@ bool is_hot(const struct row *row)
         const struct sample *s = &row->sample;
         struct value now = s->m[METRIC_GPU_TEMP], most = s->m[METRIC_TEMP_SLOWDOWN];
         return row->health.state == HEALTH_HOT || row->clocks == CLOCKS_HEAT ||
-               (value_there(now) && value_there(most) && now.v >= most.v - HOT_MARGIN);
+               (value_is_set(now) && value_is_set(most) && now.v >= most.v - HOT_MARGIN);
 }

@@ -37,12 +37,12 @@ static struct memory_of *remember(struct compute *c, size_t slot)
 /* Why a result of two values is missing: the reason of the one that is. */
 static enum state missing_state(struct value a, struct value b)
 {
-        return (enum state)(value_there(a) ? b.state : a.state);
+        return (enum state)(value_is_set(a) ? b.state : a.state);
 }
 
 static struct value sum(struct value a, struct value b)
 {
-        if (!value_there(a) || !value_there(b))
+        if (!value_is_set(a) || !value_is_set(b))
                 return value_missing(missing_state(a, b));
         return (struct value){
             .v = a.v + b.v, .age_ms = MAX(a.age_ms, b.age_ms), .state = MAX(a.state, b.state)};
@@ -51,18 +51,18 @@ static struct value sum(struct value a, struct value b)
 static void derive_memory(struct sample *s, bool as_older_tools)
 {
         struct value *m = s->m;
-        if (!value_there(m[METRIC_FB_TOTAL]) || as_older_tools) {
+        if (!value_is_set(m[METRIC_FB_TOTAL]) || as_older_tools) {
                 struct value all =
                     sum(sum(m[METRIC_FB_USED], m[METRIC_FB_FREE]), m[METRIC_FB_RESERVED]);
-                if (value_there(all))
+                if (value_is_set(all))
                         m[METRIC_FB_TOTAL] = all;
         }
         struct value used = m[METRIC_FB_USED], total = m[METRIC_FB_TOTAL];
-        if (value_there(used) && value_there(total) && total.v > 0)
+        if (value_is_set(used) && value_is_set(total) && total.v > 0)
                 m[METRIC_FB_USED_RATIO] = (struct value){
                     .v = used.v / total.v, .age_ms = used.age_ms, .state = used.state};
         else
-                m[METRIC_FB_USED_RATIO] = value_missing(value_there(used) && value_there(total)
+                m[METRIC_FB_USED_RATIO] = value_missing(value_is_set(used) && value_is_set(total)
                                                             ? STATE_ERROR
                                                             : missing_state(used, total));
 }
@@ -70,10 +70,10 @@ static void derive_memory(struct sample *s, bool as_older_tools)
 /* Older tools show the NVLink gauge only; where it is missing the two directions add up to it. */
 static void derive_nvlink(struct sample *s, bool as_older_tools)
 {
-        if (value_there(s->m[METRIC_NVLINK_TOTAL]) || as_older_tools)
+        if (value_is_set(s->m[METRIC_NVLINK_TOTAL]) || as_older_tools)
                 return;
         struct value both = sum(s->m[METRIC_NVLINK_RX], s->m[METRIC_NVLINK_TX]);
-        if (value_there(both))
+        if (value_is_set(both))
                 s->m[METRIC_NVLINK_TOTAL] = both;
 }
 
@@ -102,11 +102,11 @@ static void derive_rates(struct memory_of *memory, int64_t mono_ns, struct sampl
         struct value ecc = s->m[METRIC_ECC_DBE_VOLATILE];
         double seconds = clock_to_seconds(mono_ns - memory->mono_ns);
         if (memory->seen && replay.state != STATE_NONE)
-                s->m[METRIC_PCIE_REPLAY_RATE] = value_there(replay) && seconds > 0
+                s->m[METRIC_PCIE_REPLAY_RATE] = value_is_set(replay) && seconds > 0
                                                     ? value_rate(replay, memory->replay, seconds)
                                                     : value_missing(STATE_NONE);
         struct value nvlink = nvlink_errors(s);
-        if (memory->seen && value_there(nvlink) && value_there(memory->nvlink_errors) &&
+        if (memory->seen && value_is_set(nvlink) && value_is_set(memory->nvlink_errors) &&
             seconds > 0)
                 s->m[METRIC_NVLINK_ERROR_RATE] = value_rate(nvlink, memory->nvlink_errors, seconds);
         memory->nvlink_errors = nvlink;
@@ -140,7 +140,7 @@ int compute_row(struct compute *c, int64_t mono_ns, const struct sample *whole, 
         derive_nvlink(s, as_older_tools);
         derive_rates(memory, mono_ns, s);
         struct value *clock = &s->m[METRIC_SM_CLOCK_EFFECTIVE];
-        if (value_there(*clock))
+        if (value_is_set(*clock))
                 *clock = effective_clock(*clock, s->m[METRIC_SM_CLOCK], peak_of(memory, s));
         row->verdict = assess(s, whole, &c->options, &s->m[METRIC_REAL_UTIL]);
         row->health = health_of(s, &memory->health, &c->options);

@@ -27,7 +27,7 @@ static double model_warning(const struct sample *s)
 
 static bool is_below(const struct sample *s, enum metric now, enum metric max)
 {
-        return value_there(s->m[now]) && value_there(s->m[max]) && s->m[now].v < s->m[max].v;
+        return value_is_set(s->m[now]) && value_is_set(s->m[max]) && s->m[now].v < s->m[max].v;
 }
 
 /* A link saves power when the GPU idles, so a narrow one matters under load only. */
@@ -42,10 +42,10 @@ static double warning_of(const struct sample *s, enum metric metric, bool table_
 {
         const struct value *limit = &s->m[METRIC_MEM_TEMP_MAX_OPERATING];
         if (metric == METRIC_GPU_TEMP)
-                limit = value_there(s->m[METRIC_TEMP_MAX_OPERATING])
+                limit = value_is_set(s->m[METRIC_TEMP_MAX_OPERATING])
                             ? &s->m[METRIC_TEMP_MAX_OPERATING]
                             : &s->m[METRIC_TEMP_SLOWDOWN];
-        return !table_only && value_there(*limit) ? limit->v : model_warning(s);
+        return !table_only && value_is_set(*limit) ? limit->v : model_warning(s);
 }
 
 static bool is_found(const struct health_reason_info *f, const struct sample *s,
@@ -87,13 +87,13 @@ static enum health_state worst(uint32_t findings, bool seen)
  * judged. */
 static bool link_seen(const struct sample *s)
 {
-        return value_there(s->m[METRIC_PCIE_GEN]) || value_there(s->m[METRIC_PCIE_WIDTH]);
+        return value_is_set(s->m[METRIC_PCIE_GEN]) || value_is_set(s->m[METRIC_PCIE_WIDTH]);
 }
 
 /* A source has the newest number only: a harmless one after a grave one does not heal the GPU. */
 static void remember_xid(struct health_history *history, struct value last)
 {
-        uint32_t xid = value_there(last) && last.v > 0 ? (uint32_t)last.v : 0;
+        uint32_t xid = value_is_set(last) && last.v > 0 ? (uint32_t)last.v : 0;
         if (xid_is_grave(xid))
                 history->grave_xid = xid;
         if (xid_is_program_error(xid))
@@ -109,13 +109,13 @@ struct health health_of(const struct sample *s, struct health_history *history,
         remember_xid(history, s->m[METRIC_XID_LAST]);
         for (enum health_reason i = 0; i < HEALTH_REASON_COUNT; i++) {
                 const struct health_reason_info *f = &all[i];
-                if (!value_there(s->m[f->metric]) || (o->missing_is_zero && !f->before))
+                if (!value_is_set(s->m[f->metric]) || (o->missing_is_zero && !f->before))
                         continue;
                 seen = true;
                 findings |= is_found(f, s, history, o) ? 1u << i : 0;
         }
         struct value told = s->m[METRIC_PROBLEMS];
-        if (value_there(told) && !o->missing_is_zero) {
+        if (value_is_set(told) && !o->missing_is_zero) {
                 seen = true;
                 findings |= (uint32_t)num_whole(told.v) & ((1u << HEALTH_REASON_COUNT) - 1);
         }

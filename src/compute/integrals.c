@@ -13,7 +13,7 @@
 /* The driver's clock and ours differ a little: a window that is about the tick is the tick. */
 #define WINDOW_SLACK 1.5
 
-static void add(struct integrals *in, enum integral i, double v)
+static void add_seconds(struct integrals *in, enum integral i, double v)
 {
         in->v[i] += v;
         in->there |= UINT64_C(1) << i;
@@ -49,7 +49,7 @@ static bool is_observed(const struct sample *s)
 static void add_growth(struct integrals *in, enum integral i, double now)
 {
         double from = integral_there(in, i) && now >= in->growth_from[i] ? in->growth_from[i] : 0;
-        add(in, i, now - from);
+        add_seconds(in, i, now - from);
         in->growth_from[i] = now;
 }
 
@@ -64,13 +64,13 @@ static void add_value(struct integrals *in, enum integral i, const struct sample
         case INTEGRAL_HOW_OWN:
                 break;
         case INTEGRAL_HOW_TIMES:
-                add(in, i, v.v * seconds);
+                add_seconds(in, i, v.v * seconds);
                 break;
         case INTEGRAL_HOW_SCORE:
-                add(in, i, v.v / 100 * seconds);
+                add_seconds(in, i, v.v / 100 * seconds);
                 break;
         case INTEGRAL_HOW_BITS:
-                add(in, i, (uint64_t)v.v & info->mask ? seconds : 0);
+                add_seconds(in, i, (uint64_t)v.v & info->mask ? seconds : 0);
                 break;
         case INTEGRAL_HOW_GROWTH:
                 add_growth(in, i, v.v);
@@ -99,8 +99,8 @@ static void add_energy(struct integrals *in, struct integrator *it, const struct
                 it->pending_j = 0;
                 it->energy = now;
         }
-        add(in, INTEGRAL_ENERGY,
-            MAX(it->confirmed_j + it->pending_j - in->v[INTEGRAL_ENERGY], 0.0));
+        add_seconds(in, INTEGRAL_ENERGY,
+                    MAX(it->confirmed_j + it->pending_j - in->v[INTEGRAL_ENERGY], 0.0));
 }
 
 static void count_xid(struct integrals *in, uint32_t xid, double n)
@@ -133,7 +133,7 @@ static enum idle_reason idle_reason_of(const struct row *row)
                 return IDLE_STARVED;
         if (row->limit.limiter == LIMITER_IDLE_ALLOCATED)
                 return IDLE_MEMORY_HELD;
-        if (value_there(used))
+        if (value_is_set(used))
                 return used.v >= LIMIT_HELD_BYTES ? IDLE_MEMORY_HELD : IDLE_NO_PROCESS;
         return row->limit.limiter == LIMITER_IDLE ? IDLE_NO_PROCESS : IDLE_UNKNOWN;
 }
@@ -149,17 +149,17 @@ static void add_verdicts(struct integrals *in, const struct row *row, bool owned
                 in->limiter_s[row->limit.limiter] += seconds;
         bool known = row->limit.limiter != LIMITER_UNKNOWN,
              driver = row->limit.basis == BASIS_DRIVER;
-        add(in, INTEGRAL_BASIS_COUNTERS, known && !driver ? seconds : 0);
-        add(in, INTEGRAL_BASIS_DRIVER, known && driver ? seconds : 0);
+        add_seconds(in, INTEGRAL_BASIS_COUNTERS, known && !driver ? seconds : 0);
+        add_seconds(in, INTEGRAL_BASIS_DRIVER, known && driver ? seconds : 0);
         for (enum health_reason f = 0; f < HEALTH_REASON_COUNT; f++)
                 in->finding_s[f] += row->health.findings & (1u << f) ? seconds : 0;
         if (idle)
                 in->idle_s[idle_reason_of(row)] += seconds;
-        if (value_there(held))
-                add(in, INTEGRAL_IDLE_ALLOCATED, held.v > 0 && idle ? seconds : 0);
+        if (value_is_set(held))
+                add_seconds(in, INTEGRAL_IDLE_ALLOCATED, held.v > 0 && idle ? seconds : 0);
         if (idle && !is_observed(&row->sample))
-                add(in, INTEGRAL_IDLE_UNOBSERVED, seconds);
-        if (value_there(used))
+                add_seconds(in, INTEGRAL_IDLE_UNOBSERVED, seconds);
+        if (value_is_set(used))
                 in->peak_memory = MAX(in->peak_memory, used.v);
 }
 
@@ -179,8 +179,8 @@ void integrals_add(struct integrals *in, struct integrator *it, const struct fra
         if (!integrals_fresh(frame, s))
                 return;
         double seconds = time_of(it, frame);
-        add(in, INTEGRAL_SEEN, seconds);
-        add(in, INTEGRAL_OBSERVED, is_observed(s) ? seconds : 0);
+        add_seconds(in, INTEGRAL_SEEN, seconds);
+        add_seconds(in, INTEGRAL_OBSERVED, is_observed(s) ? seconds : 0);
         for (enum integral i = 0; i < INTEGRAL_COUNT; i++)
                 add_value(in, i, s, seconds);
         add_energy(in, it, s, seconds);

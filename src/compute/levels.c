@@ -9,17 +9,17 @@
 
 static struct value ratio(struct value part, struct value whole)
 {
-        if (!value_there(part))
+        if (!value_is_set(part))
                 return value_missing((enum state)part.state);
-        if (!value_there(whole) || !(whole.v > 0))
+        if (!value_is_set(whole) || !(whole.v > 0))
                 return value_missing(STATE_NONE);
         return value_ok(part.v / whole.v);
 }
 
 static struct value less(struct value a, struct value b)
 {
-        if (!value_there(a) || !value_there(b))
-                return value_missing((enum state)(value_there(a) ? b.state : a.state));
+        if (!value_is_set(a) || !value_is_set(b))
+                return value_missing((enum state)(value_is_set(a) ? b.state : a.state));
         return a.v >= b.v ? value_ok(a.v - b.v) : value_missing(STATE_ERROR);
 }
 
@@ -39,7 +39,7 @@ static void compute_level(const struct level_state *before, struct level_state *
         /* No limit is called reached on an upper bound. */
         struct value bound = now->f[FIGURE_MEMORY_BOUND];
         now->f[FIGURE_MEMORY_SHARE] =
-            value_there(bound) && bound.v > 0
+            value_is_set(bound) && bound.v > 0
                 ? value_missing(STATE_BLANK)
                 : ratio(now->f[FIGURE_MEMORY], now->f[FIGURE_MEMORY_LIMIT]);
 }
@@ -52,7 +52,7 @@ static void compute_shares(const struct host *before, struct host *now)
                 struct value d =
                     before ? value_rate(now->system[i], before->system[i], 1) : now->system[i];
                 /* iowait may fall by the kernel's own admission (proc(5)): it then did not grow. */
-                all += before && value_there(d) ? d.v : 0;
+                all += before && value_is_set(d) ? d.v : 0;
         }
         for (enum system_figure i = 0; i < SYSTEM_COUNT; i++) {
                 const struct metric_info *info = system_figure_info(i);
@@ -61,11 +61,11 @@ static void compute_shares(const struct host *before, struct host *now)
                 struct value d =
                     before ? value_rate(now->system[info->of], before->system[info->of], 1)
                            : value_missing(STATE_BLANK);
-                if (d.state == STATE_ERROR && value_there(now->system[info->of]))
+                if (d.state == STATE_ERROR && value_is_set(now->system[info->of]))
                         d = value_ok(0);
-                now->system[i] = value_there(d) && !(all > 0) ? value_missing(STATE_BLANK)
-                                 : value_there(d)             ? value_ok(d.v / all)
-                                                              : d;
+                now->system[i] = value_is_set(d) && !(all > 0) ? value_missing(STATE_BLANK)
+                                 : value_is_set(d)             ? value_ok(d.v / all)
+                                                               : d;
         }
 }
 
@@ -75,10 +75,10 @@ static void compute_system_cpu(struct host *now)
 {
         struct value *f = now->levels[LEVEL_SYSTEM].f;
         struct value share = host_cpu_busy(now);
-        if (!value_there(share))
+        if (!value_is_set(share))
                 return;
         f[FIGURE_CPU_SHARE] = share;
-        if (value_there(f[FIGURE_CPUS]))
+        if (value_is_set(f[FIGURE_CPUS]))
                 f[FIGURE_CPU] = value_ok(share.v * f[FIGURE_CPUS].v);
 }
 
@@ -115,15 +115,15 @@ static void compute_cores(const struct host *before, struct host *now)
                 }
                 double v = (c->busy_s - b->busy_s) / (c->total_s - b->total_s);
                 c->util = value_ok(v < 0 ? 0 : v > 1 ? 1 : v);
-                if (!value_there(least) || c->util.v < least.v)
+                if (!value_is_set(least) || c->util.v < least.v)
                         least = c->util;
-                if (!value_there(most) || c->util.v > most.v)
+                if (!value_is_set(most) || c->util.v > most.v)
                         most = c->util;
                 busy += c->util.v > BUSY_CORE;
         }
         now->system[SYSTEM_CPU_MIN] = least;
         now->system[SYSTEM_CPU_MAX] = most;
-        now->system[SYSTEM_BUSY_CORES] = value_there(most) ? value_ok(busy) : most;
+        now->system[SYSTEM_BUSY_CORES] = value_is_set(most) ? value_ok(busy) : most;
 }
 
 void levels_compute(const struct host *before, struct host *now)
@@ -172,9 +172,9 @@ void levels_set_device(struct host *h, size_t gpu, struct level_gpu device)
 
 static void levels_add(struct value *sum, struct value v, double most)
 {
-        if (!value_there(v))
+        if (!value_is_set(v))
                 return;
-        double before = value_there(*sum) ? sum->v : 0;
+        double before = value_is_set(*sum) ? sum->v : 0;
         *sum = value_ok(before + v.v < most ? before + v.v : most);
 }
 

@@ -18,7 +18,7 @@ bool ceilings_active(const struct ceilings *c)
                 link = MAX(link, c->there & CEILING_AT(i) ? (double)c->v[i] : 0);
         struct value engine = ceiling_value(c, CEILING_ENGINE);
         double least = c->there & CEILINGS_PROFILING ? ACTIVE : ACTIVE_DRIVER;
-        return (value_there(engine) && engine.v >= least) || link >= ACTIVE ||
+        return (value_is_set(engine) && engine.v >= least) || link >= ACTIVE ||
                ceilings_codec(c) >= ACTIVE_DRIVER;
 }
 
@@ -26,8 +26,8 @@ static bool holds(const struct ceilings *c)
 {
         struct value memory = ceiling_value(c, CEILING_MEMORY);
         struct value holders = ceiling_value(c, CEILING_HOLDERS);
-        return (value_there(memory) && memory.v >= LIMIT_HELD_BYTES) ||
-               (value_there(holders) && holders.v >= 1);
+        return (value_is_set(memory) && memory.v >= LIMIT_HELD_BYTES) ||
+               (value_is_set(holders) && holders.v >= 1);
 }
 
 void first_use_add(struct first_use *p, const struct ceilings *c, int64_t now_ns)

@@ -400,7 +400,7 @@ static enum truth highest(const struct view *v, enum ceiling pipe)
 enum held_by limiter_held_by(const struct ceilings *c, enum limiter limiter)
 {
         struct value clock = ceiling_value(c, CEILING_CLOCK);
-        bool low = value_there(clock) && clock.v < LIMIT_CLOCK_FULL;
+        bool low = value_is_set(clock) && clock.v < LIMIT_CLOCK_FULL;
         bool follows = limiter != LIMITER_COLLECTIVE && limiter != LIMITER_CODEC;
         if (limiter_side(limiter) != LIMITER_SIDE_DEVICE || !follows || !low)
                 return HELD_BY_NOTHING;

@@ -26,7 +26,7 @@ static float follow(float mean, float now, double weight)
 
 static float there_or(struct value v, float other)
 {
-        return value_there(v) ? (float)v.v : other;
+        return value_is_set(v) ? (float)v.v : other;
 }
 
 static float work_of(const struct value *m, bool *ret_there)
@@ -38,7 +38,7 @@ static float work_of(const struct value *m, bool *ret_there)
         *ret_there = false;
         for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
                 sum += there_or(m[parts[i]], 0);
-                *ret_there |= value_there(m[parts[i]]);
+                *ret_there |= value_is_set(m[parts[i]]);
         }
         return sum;
 }
@@ -54,7 +54,7 @@ void live_rank_add(struct live_rank *l, const struct sample *s, int64_t mono_ns)
         if (!l->seen)
                 l->first_ns = mono_ns;
         l->engine =
-            follow(l->engine, there_or(value_there(gr) ? gr : m[METRIC_GPU_UTIL], 0), weight);
+            follow(l->engine, there_or(value_is_set(gr) ? gr : m[METRIC_GPU_UTIL], 0), weight);
         l->work = follow(l->work, work_of(m, &l->has_work), weight);
         l->clock = follow(l->clock, there_or(m[METRIC_SM_CLOCK], 0), weight);
         l->memory = follow(l->memory, there_or(m[METRIC_FB_USED], 0), weight);

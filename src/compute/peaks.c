@@ -123,17 +123,17 @@ void pipe_rates(const struct sample *s, struct pipe_rate ret[FLOPS_PIPE_COUNT])
             METRIC_TENSOR_ACTIVE, METRIC_TENSOR_ACTIVE, METRIC_FP32_ACTIVE, METRIC_FP64_ACTIVE};
         struct value reasons = s->m[METRIC_THROTTLE_REASONS];
         struct value clock = s->m[METRIC_SM_CLOCK_EFFECTIVE];
-        uint64_t bits = value_there(reasons) ? (uint64_t)reasons.v : 0;
+        uint64_t bits = value_is_set(reasons) ? (uint64_t)reasons.v : 0;
         bool held = bits & (THROTTLE_BY_POWER | THROTTLE_BY_HEAT_OR_HARDWARE);
-        bool sure = value_there(clock) || (bits & THROTTLE_APPLICATION);
-        clock = value_there(clock) ? clock : s->m[METRIC_SM_CLOCK];
+        bool sure = value_is_set(clock) || (bits & THROTTLE_APPLICATION);
+        clock = value_is_set(clock) ? clock : s->m[METRIC_SM_CLOCK];
         for (enum flops_pipe p = 0; p < FLOPS_PIPE_COUNT; p++) {
                 struct value activity = s->m[activities[p]];
                 const struct share *share = sure                     ? &share_sure
                                             : p != FLOPS_PIPE_TENSOR ? &share_other
                                             : held                   ? &share_held
                                                                      : &share_free;
-                ret[p].known = value_there(activity) && value_there(clock);
+                ret[p].known = value_is_set(activity) && value_is_set(clock);
                 double cycles = ret[p].known ? activity.v * clock.v : 0;
                 ret[p].lo = cycles * share->least;
                 ret[p].hi = cycles * share->most;
@@ -179,11 +179,11 @@ struct value effective_clock(struct value cycles_per_s, struct value nvml_hz,
                              const struct peak *peak)
 {
         double sms[] = {1, peak && peak->sms > 0 ? peak->sms : 1};
-        for (size_t i = 0; value_there(cycles_per_s) && value_there(nvml_hz) && i < 2; i++) {
+        for (size_t i = 0; value_is_set(cycles_per_s) && value_is_set(nvml_hz) && i < 2; i++) {
                 struct value v = cycles_per_s;
                 v.v /= sms[i];
                 if (v.v >= CLOCK_RATIO_LEAST * nvml_hz.v && v.v <= CLOCK_RATIO_MOST * nvml_hz.v)
                         return v;
         }
-        return value_there(cycles_per_s) ? value_missing(STATE_BLANK) : cycles_per_s;
+        return value_is_set(cycles_per_s) ? value_missing(STATE_BLANK) : cycles_per_s;
 }

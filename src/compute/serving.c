@@ -51,8 +51,8 @@ static struct value histogram_mean(const struct serving_histogram *before,
 {
         struct value sum = value_rate(now->sum, before->sum, 1);
         struct value count = value_rate(now->count, before->count, 1);
-        if (!value_there(sum) || !value_there(count))
-                return value_missing((enum state)(value_there(sum) ? count.state : sum.state));
+        if (!value_is_set(sum) || !value_is_set(count))
+                return value_missing((enum state)(value_is_set(sum) ? count.state : sum.state));
         return count.v > 0 ? value_ok(sum.v / count.v) : value_missing(STATE_BLANK);
 }
 
@@ -65,10 +65,10 @@ static void compute_times(const struct serving_reading *before, const struct ser
                 v[f.mean] = histogram_mean(a, b);
                 if (f.median != SERVING_NONE)
                         v[f.median] =
-                            value_there(v[f.mean]) ? histogram_quantile(a, b, 0.5) : v[f.mean];
+                            value_is_set(v[f.mean]) ? histogram_quantile(a, b, 0.5) : v[f.mean];
                 if (f.high != SERVING_NONE)
                         v[f.high] =
-                            value_there(v[f.mean]) ? histogram_quantile(a, b, 0.95) : v[f.mean];
+                            value_is_set(v[f.mean]) ? histogram_quantile(a, b, 0.95) : v[f.mean];
         }
 }
 
@@ -85,8 +85,9 @@ static struct value serving_batch(enum engine_kind kind, const struct value v[SE
         if (counts_at_end(kind))
                 return value_missing(STATE_UNSUPPORTED);
         struct value tokens = v[SERVING_OUTPUT], each = v[SERVING_ITL];
-        if (!value_there(tokens) || !value_there(each))
-                return value_missing((enum state)(value_there(tokens) ? each.state : tokens.state));
+        if (!value_is_set(tokens) || !value_is_set(each))
+                return value_missing(
+                    (enum state)(value_is_set(tokens) ? each.state : tokens.state));
         return value_ok(tokens.v * each.v);
 }
 

@@ -21,7 +21,7 @@ struct gpu_sum {
 
 static void gpu_sum_add(struct gpu_sum *sum, struct value v)
 {
-        if (!value_there(v))
+        if (!value_is_set(v))
                 return;
         sum->v = value_ok(sum->n > 0 ? sum->v.v + v.v : v.v);
         sum->n++;
@@ -34,7 +34,7 @@ static void moment_add_gpu(const struct compute *c, const struct row *row,
         size_t slot = row->sample.who->slot;
         const struct peak *peak = slot < c->n ? c->memory[slot].peak : NULL;
         gpu_sum_add(&sums[SERVING_IN_BUSY],
-                    value_there(v[METRIC_GR_ACTIVE]) ? v[METRIC_GR_ACTIVE] : v[METRIC_GPU_UTIL]);
+                    value_is_set(v[METRIC_GR_ACTIVE]) ? v[METRIC_GR_ACTIVE] : v[METRIC_GPU_UTIL]);
         gpu_sum_add(&sums[SERVING_IN_SM], v[METRIC_SM_ACTIVE]);
         gpu_sum_add(&sums[SERVING_IN_TENSOR], v[METRIC_TENSOR_ACTIVE]);
         gpu_sum_add(&sums[SERVING_IN_DRAM], v[METRIC_DRAM_ACTIVE]);
@@ -61,7 +61,7 @@ static void take_evidence(const struct host_seen *host, const struct serving *s,
                         continue;
                 for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
                         struct value v = host->evidence[gpu].e[taken[i].from];
-                        if (value_there(v) && v.v >= value_or(input[taken[i].to], 0))
+                        if (value_is_set(v) && v.v >= value_or(input[taken[i].to], 0))
                                 input[taken[i].to] = v;
                 }
         }

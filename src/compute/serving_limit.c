@@ -13,7 +13,7 @@ static void decayed_add(struct decayed *d, struct value v, double keep)
 {
         d->sum *= keep;
         d->weight *= keep;
-        if (!value_there(v))
+        if (!value_is_set(v))
                 return;
         d->sum += v.v * (1 - keep);
         d->weight += 1 - keep;
@@ -67,12 +67,12 @@ static struct value engine_mean(const struct serving_window *w, enum serving_fig
 
 static bool is_least(struct value v, double least)
 {
-        return value_there(v) && v.v >= least;
+        return value_is_set(v) && v.v >= least;
 }
 
 static bool is_below(struct value v, double most)
 {
-        return value_there(v) && v.v < most;
+        return value_is_set(v) && v.v < most;
 }
 
 static double limiter_share(const struct serving_window *w, enum limiter limiter)
@@ -130,8 +130,8 @@ static bool is_without_requests(const struct serving_facts *f)
         if (!f->is_current || !is_below(f->running, 1) || has_queue(f))
                 return false;
         bool works = is_least(f->output, 1) || is_least(f->prompt, 1);
-        return value_there(f->busy) ? f->busy.v < SERVING_GPU_FULL
-                                    : is_below(f->running, SERVING_IDLE) && !works;
+        return value_is_set(f->busy) ? f->busy.v < SERVING_GPU_FULL
+                                     : is_below(f->running, SERVING_IDLE) && !works;
 }
 
 /* A front end that never rests beside GPUs that do. Where it is the process that launches, too,
@@ -170,15 +170,15 @@ static bool reads_memory(const struct serving_facts *f)
 /* Each token costs as many operations, be it of a prompt or generated. */
 static bool is_prefilling(const struct serving_facts *f)
 {
-        return fills_units(f) && value_there(f->prompt) && value_there(f->output) &&
+        return fills_units(f) && value_is_set(f->prompt) && value_is_set(f->output) &&
                f->prompt.v >= f->output.v && f->prompt.v > 0;
 }
 
 static bool is_at_cap(const struct serving_facts *f)
 {
         struct value most = engine_mean(f->w, SERVING_RUNNING_MAX);
-        return has_queue(f) && is_below(f->cache, SERVING_CACHE_FULL) && value_there(f->running) &&
-               value_there(most) && f->running.v >= SERVING_AT_CAP * most.v;
+        return has_queue(f) && is_below(f->cache, SERVING_CACHE_FULL) && value_is_set(f->running) &&
+               value_is_set(most) && f->running.v >= SERVING_AT_CAP * most.v;
 }
 
 static bool has_small_batch(const struct serving_facts *f)
@@ -194,7 +194,7 @@ static bool is_decoding(const struct serving_facts *f)
 
 static bool is_computing(const struct serving_facts *f)
 {
-        return fills_units(f) && value_there(f->output) && f->output.v > 0 &&
+        return fills_units(f) && value_is_set(f->output) && f->output.v > 0 &&
                is_below(f->prompt, f->output.v);
 }
 
@@ -222,9 +222,9 @@ static struct serving_facts take_facts(const struct serving_window *w, const str
             .apart = engine_mean(w, SERVING_APART),
         };
         struct value cached = engine_mean(w, SERVING_CACHED);
-        if (value_there(f.prompt) && value_there(cached))
+        if (value_is_set(f.prompt) && value_is_set(cached))
                 f.prompt.v = f.prompt.v > cached.v ? f.prompt.v - cached.v : 0;
-        if (!value_there(f.batch))
+        if (!value_is_set(f.batch))
                 f.batch = f.running;
         return f;
 }
@@ -242,7 +242,7 @@ static struct value unit_use(const struct serving_facts *f, enum served_unit uni
         case SERVED_UNIT_CACHE:
                 return f->cache;
         case SERVED_UNIT_SLOTS:
-                return value_there(f->running) && value_there(most) && most.v > 0
+                return value_is_set(f->running) && value_is_set(most) && most.v > 0
                            ? value_ok(f->running.v / most.v)
                            : value_missing(STATE_NONE);
         case SERVED_UNIT_TENSOR:
@@ -283,7 +283,7 @@ static bool has_spare_gpu(const struct serving_facts *f)
                                decayed_value(&f->w->input[SERVING_IN_DRAM])};
         for (size_t i = 0; i < ARRAY_LEN(used); i++)
                 most = MAX(most, value_or(used[i], 0));
-        return n > 1 && value_there(f->busy) && value_there(f->cache) && !has_queue(f) &&
+        return n > 1 && value_is_set(f->busy) && value_is_set(f->cache) && !has_queue(f) &&
                most * n / (n - 1) < SERVING_SPARE;
 }
 
@@ -298,7 +298,7 @@ static enum serving_size choose_size(const struct serving_facts *f, enum serving
 
 static struct value ratio_of(struct value part, double whole)
 {
-        if (!value_there(part))
+        if (!value_is_set(part))
                 return part;
         return whole > 0 ? value_ok(part.v / whole) : value_missing(STATE_NONE);
 }
@@ -319,7 +319,7 @@ static void join_figures(const struct serving_facts *f, struct served *ret)
         ret->v[SERVED_GPUS] = w->gpus > 0 ? value_ok(w->gpus) : value_missing(STATE_NONE);
         struct value bytes = engine_mean(w, SERVING_READ),
                      written = engine_mean(w, SERVING_WRITTEN);
-        if (value_there(bytes))
+        if (value_is_set(bytes))
                 bytes.v += value_or(written, 0);
         ret->v[SERVED_MFU] = ratio_of(engine_mean(w, SERVING_FLOPS), w->flops);
         ret->v[SERVED_MBU] = ratio_of(bytes, w->memory);

@@ -7,7 +7,7 @@
 
 static void mean_add(struct serving_mean *m, struct value v, double seconds)
 {
-        if (!value_there(v))
+        if (!value_is_set(v))
                 return;
         m->sum += v.v * seconds;
         m->seconds += seconds;

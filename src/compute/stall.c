@@ -61,7 +61,7 @@ static bool host_works(const struct host_evidence *h)
 /* Whether something is far from its slow mean, which follows slowly, or where it moved at once. */
 static bool has_moved(float *mean, struct value v, double flat, double weight)
 {
-        if (!value_there(v))
+        if (!value_is_set(v))
                 return false;
         bool moved = fabs(v.v - (double)*mean) > flat;
         *mean = (float)((double)*mean + (moved ? 1 : weight) * (v.v - (double)*mean));
@@ -80,15 +80,15 @@ static bool values_move(struct stall *s, const struct value *m, double weight)
 /* The counters without which a GPU that spins looks as one that works. */
 static bool can_tell(const struct value *m)
 {
-        bool memory = value_there(m[METRIC_DRAM_ACTIVE]) || value_there(m[METRIC_MEM_COPY_UTIL]);
-        bool engine = value_there(m[METRIC_GPU_UTIL]) || value_there(m[METRIC_GR_ACTIVE]);
-        return memory && engine && value_there(m[METRIC_POWER]);
+        bool memory = value_is_set(m[METRIC_DRAM_ACTIVE]) || value_is_set(m[METRIC_MEM_COPY_UTIL]);
+        bool engine = value_is_set(m[METRIC_GPU_UTIL]) || value_is_set(m[METRIC_GR_ACTIVE]);
+        return memory && engine && value_is_set(m[METRIC_POWER]);
 }
 
 static bool spins(const struct value *m)
 {
         struct value engine = m[METRIC_GPU_UTIL];
-        return value_or(value_there(engine) ? engine : m[METRIC_GR_ACTIVE], 0) >= SPINS;
+        return value_or(value_is_set(engine) ? engine : m[METRIC_GR_ACTIVE], 0) >= SPINS;
 }
 
 static void forget_past(struct stall *s, const struct value *m, int64_t mono_ns)

@@ -171,8 +171,9 @@ static bool others_used(const struct stretches *s, size_t track)
         return false;
 }
 
-static void judge(const struct stretches *s, size_t track, const struct program_times *programs,
-                  size_t from, size_t to, struct sums *ret_sums, struct stretch *ret)
+static void judge_stretch(const struct stretches *s, size_t track,
+                          const struct program_times *programs, size_t from, size_t to,
+                          struct sums *ret_sums, struct stretch *ret)
 {
         const struct stretch_track *t = &s->tracks[track];
         const struct program_time *program = program_at(programs, (from + to) / 2);
@@ -296,7 +297,8 @@ static void judge_segment(const struct cutting *c, const struct stretches *s, si
                           size_t i, struct stretch *ret)
 {
         struct sums sums;
-        judge(s, track, &c->programs, c->merging.segs[i]->from, c->merging.segs[i]->to, &sums, ret);
+        judge_stretch(s, track, &c->programs, c->merging.segs[i]->from, c->merging.segs[i]->to,
+                      &sums, ret);
 }
 
 /* Neighbours in which the GPU waits for the same are one, whatever else differs. */
@@ -337,7 +339,8 @@ static int cut_track(const struct stretches *s, size_t track, struct cutting *c,
                 /* Where nothing was sampled the neighbour goes on. */
                 size_t to =
                     i + 1 < c->merging.n ? c->merging.segs[i + 1]->from : c->merging.segs[i]->to;
-                judge(s, track, &c->programs, c->merging.segs[i]->from, to, &sums, &stretch);
+                judge_stretch(s, track, &c->programs, c->merging.segs[i]->from, to, &sums,
+                              &stretch);
                 /* Buckets begin and end with the first and the last tick. */
                 stretch.begin_s =
                     i == 0 && c->merging.segs[0]->from * clock_to_seconds(s->width_ns) <

@@ -192,13 +192,13 @@ static struct share share_of(struct before *b, const struct frame *f, const stru
         b->typical_s = b->typical_s > 0 ? 0.9 * b->typical_s + 0.1 * passed : passed;
         struct value bits = row->sample.m[METRIC_THROTTLE_REASONS];
         struct value power = row->sample.m[METRIC_POWER];
-        b->power = value_there(power) ? power : b->power;
+        b->power = value_is_set(power) ? power : b->power;
         struct share share = {.seconds = passed,
                               .work_j = passed * (value_or(b->power, 1)),
-                              .counted = value_there(b->energy),
-                              .has_power = value_there(b->power),
-                              .has_throttle = value_there(bits),
-                              .throttle = value_there(bits) ? num_whole(bits.v) : 0};
+                              .counted = value_is_set(b->energy),
+                              .has_power = value_is_set(b->power),
+                              .has_throttle = value_is_set(bits),
+                              .throttle = value_is_set(bits) ? num_whole(bits.v) : 0};
         b->seen = true;
         b->mono_ns = f->mono_ns;
         b->pending_j += share.counted ? share.work_j : 0;
@@ -209,11 +209,11 @@ static struct share share_of(struct before *b, const struct frame *f, const stru
 static void add_allocation(struct gpu_summary *g, const struct row *row, double seconds)
 {
         struct value used = row->sample.m[METRIC_FB_USED], util = row->sample.m[METRIC_GPU_UTIL];
-        bool allocated = value_there(used) && used.v >= LIMIT_HELD_BYTES;
+        bool allocated = value_is_set(used) && used.v >= LIMIT_HELD_BYTES;
         bool idle = row_use(row) == ROW_USE_IDLE;
         g->idle_s += idle ? seconds : 0;
         g->idle_allocated_s += idle && value_or(row_held(row, false), 0) > 0 ? seconds : 0;
-        if (!value_there(used) || !value_there(util))
+        if (!value_is_set(used) || !value_is_set(util))
                 return;
         g->allocated_unused_of++;
         g->allocated_unused += allocated && util.v <= SUMMARY_UNUSED;
@@ -269,7 +269,7 @@ static void summary_add_row(struct gpu_summary *g, const struct row *row, const 
         g->findings |= row->health.findings;
         if (share->xid)
                 integral_xids_add(g->xids, &g->n_xids, share->xid, share->xids);
-        g->has_energy |= share->has_power || value_there(row->sample.m[METRIC_ENERGY]);
+        g->has_energy |= share->has_power || value_is_set(row->sample.m[METRIC_ENERGY]);
         if (share->counted)
                 g->pending_j += share->work_j;
         else if (share->has_power)
@@ -300,7 +300,7 @@ static void settle(struct summary *s, uint32_t slot, double factor)
  */
 static double unconfirmed(const struct before *b)
 {
-        return value_there(b->power) ? 1 : 0;
+        return value_is_set(b->power) ? 1 : 0;
 }
 
 /*
@@ -310,10 +310,10 @@ static double unconfirmed(const struct before *b)
 static void count_energy(struct summary *s, uint32_t slot, struct value now)
 {
         struct before *b = &s->before[slot];
-        double moved = value_there(now) && value_there(b->energy) ? now.v - b->energy.v : 0;
+        double moved = value_is_set(now) && value_is_set(b->energy) ? now.v - b->energy.v : 0;
         if (moved != 0 && b->pending_j > 0)
                 settle(s, slot, moved > 0 ? moved / b->pending_j : unconfirmed(b));
-        if (value_there(now))
+        if (value_is_set(now))
                 b->energy = now;
 }
 
@@ -468,7 +468,7 @@ static bool is_idle_stretch(const struct stretch *s)
         struct value engine = ceiling_value(&s->limit.ceilings, CEILING_ENGINE);
         if (limiter_group(limiter) == LIMITER_GROUP_IDLE)
                 return true;
-        return limiter_side(limiter) == LIMITER_SIDE_HOST && value_there(engine) &&
+        return limiter_side(limiter) == LIMITER_SIDE_HOST && value_is_set(engine) &&
                engine.v < LIMIT_ENGINE_NONE_DRIVER;
 }
 

@@ -4,18 +4,18 @@
 
 static void summary_level_add(struct spread *s, struct value v)
 {
-        if (value_there(v))
+        if (value_is_set(v))
                 spread_add(s, v.v);
 }
 
 static double over(struct value rate, double seconds)
 {
-        return value_there(rate) ? rate.v * seconds : 0;
+        return value_is_set(rate) ? rate.v * seconds : 0;
 }
 
 static void summary_level_keep(struct value *to, struct value v)
 {
-        if (value_there(v))
+        if (value_is_set(v))
                 *to = v;
 }
 
@@ -26,7 +26,7 @@ static void add_machine(struct level_summary *l, const struct host *host)
         usr.v += value_or(v[SYSTEM_NICE], 0);
         summary_level_add(&l->usr, usr);
         summary_level_add(&l->idle, v[SYSTEM_IDLE]);
-        if (value_there(v[SYSTEM_CPUS_ONLINE])) {
+        if (value_is_set(v[SYSTEM_CPUS_ONLINE])) {
                 wait.v *= v[SYSTEM_CPUS_ONLINE].v;
                 summary_level_add(&l->io_wait, wait);
         }
@@ -35,10 +35,10 @@ static void add_machine(struct level_summary *l, const struct host *host)
 /* Upper bounds stand only until the first figure comes that is none. */
 static void add_memory(struct level_summary *l, const struct value *f)
 {
-        bool bound = value_there(f[FIGURE_MEMORY_BOUND]) && f[FIGURE_MEMORY_BOUND].v > 0;
+        bool bound = value_is_set(f[FIGURE_MEMORY_BOUND]) && f[FIGURE_MEMORY_BOUND].v > 0;
         if (bound && l->memory.n > 0 && !l->memory_bound)
                 return;
-        if (!bound && l->memory_bound && value_there(f[FIGURE_MEMORY]))
+        if (!bound && l->memory_bound && value_is_set(f[FIGURE_MEMORY]))
                 spread_finish(&l->memory);
         l->memory_bound = bound;
         summary_level_add(&l->memory, f[FIGURE_MEMORY]);
@@ -48,7 +48,7 @@ static void add_memory(struct level_summary *l, const struct value *f)
 /* After the last process has ended its use is not small: there is none to speak of. */
 static void add_figures(struct level_summary *l, const struct value *f)
 {
-        if (value_there(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v == 0)
+        if (value_is_set(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v == 0)
                 return;
         summary_level_add(&l->cpu, f[FIGURE_CPU]);
         summary_level_add(&l->cpu_share, f[FIGURE_CPU_SHARE]);
@@ -59,7 +59,7 @@ static void add_figures(struct level_summary *l, const struct value *f)
 
 static void add_gpu(struct level_gpu_summary *g, const struct level_gpu *use)
 {
-        bool util = value_there(use->util), memory = value_there(use->memory);
+        bool util = value_is_set(use->util), memory = value_is_set(use->memory);
         g->util += util ? use->util.v : 0;
         g->n_util += util;
         g->memory += memory ? use->memory.v : 0;

@@ -25,7 +25,7 @@ static struct value over_gpus(const struct scope *scope, enum metric metric, boo
         size_t n = 0;
         for (size_t i = 0; i < scope->n; i++) {
                 struct value v = spread_mean(&scope->gpus[i]->m[metric]);
-                if (!value_there(v))
+                if (!value_is_set(v))
                         continue;
                 sum += v.v;
                 most = MAX(most, v.v);
@@ -70,7 +70,7 @@ static struct gpu_load level_load(const struct scope *scope)
         }
         if (n > 0)
                 load.util = value_ok(util / (double)n);
-        if (n_memory > 0 && value_there(total) && total.v > 0)
+        if (n_memory > 0 && value_is_set(total) && total.v > 0)
                 load.memory = value_ok(memory / total.v);
         return load;
 }
@@ -97,7 +97,7 @@ static size_t tags_of(const struct scope *scope, enum level level,
                 ret[n++] = (struct tag_score){TAG_ALLOCATED_UNUSED, gpu.unused};
         first = n;
         for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
-                if (!value_there(rules[i].v) || rules[i].v.v < rules[i].threshold)
+                if (!value_is_set(rules[i].v) || rules[i].v.v < rules[i].threshold)
                         continue;
                 size_t at = n++;
                 for (; at > first && ret[at - 1].score < rules[i].v.v; at--)

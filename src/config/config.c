@@ -153,8 +153,8 @@ static bool is_number(enum option_type type)
 }
 
 /* Checks a value as the configuration's command takes it. */
-static int check(const struct config *c, enum option option, const char *where, const char *name,
-                 const char *value, double *ret, struct err *err)
+static int check_value(const struct config *c, enum option option, const char *where,
+                       const char *name, const char *value, double *ret, struct err *err)
 {
         const struct naming n = {where, name, c->command, option_for(option, c->command)};
         int r = parse(&n, value, ret, err);
@@ -192,7 +192,7 @@ static int set(struct config *c, enum option option, const char *where, const ch
         double number;
         if (s->text && s->origin > origin)
                 return 0;
-        int r = check(c, option, where, name, value, &number, err);
+        int r = check_value(c, option, where, name, value, &number, err);
         if (r == 0)
                 r = config_keep(s, option, name, value, origin, err);
         if (r == 0)
@@ -246,7 +246,7 @@ int config_bind(struct config *c, const char *command, struct err *err)
                 else if (s->bare)
                         r = needs_value(c, i, err);
                 else
-                        r = check(c, i, "--", s->name, s->text, &s->number, err);
+                        r = check_value(c, i, "--", s->name, s->text, &s->number, err);
         }
         return r;
 }

@@ -86,14 +86,14 @@ static bool has_word(const char *list, const char *word)
         return false;
 }
 
-static const char *word_of(const char *command)
+static const char *command_or_library(const char *command)
 {
         return command ? command : "library";
 }
 
 bool option_applies(enum option option, const char *command)
 {
-        return has_word(options[option].commands, word_of(command));
+        return has_word(options[option].commands, command_or_library(command));
 }
 
 static void apply(const struct variant *v, struct option_info *o)
@@ -121,7 +121,7 @@ struct option_info option_for(enum option option, const char *command)
         find_range(option, &o);
         for (size_t i = 0; i < ARRAY_LEN(variants); i++) {
                 if (variants[i].option == option &&
-                    has_word(variants[i].commands, word_of(command)))
+                    has_word(variants[i].commands, command_or_library(command)))
                         apply(&variants[i], &o);
         }
         for (size_t i = 0; i < ARRAY_LEN(letters); i++) {

@@ -113,7 +113,7 @@ static void name_error(const struct nvml *n, int code, char *ret, size_t size)
                 snprintf(ret, size, "NVML error %d", code);
 }
 
-static void ask(const char *library, struct nvml_probe *p)
+static void query_driver(const char *library, struct nvml_probe *p)
 {
         struct nvml n = {.handle = dlopen(library, RTLD_NOW | RTLD_LOCAL), .probe = p};
         if (!n.handle) {
@@ -163,7 +163,7 @@ void nvml_probe(const char *library, struct nvml_probe *ret)
         pid_t pid = fork();
         if (pid == 0) {
                 prctl(PR_SET_PDEATHSIG, SIGKILL);
-                ask(library ? library : NVML_PROBE_LIBRARY, shared);
+                query_driver(library ? library : NVML_PROBE_LIBRARY, shared);
                 shared->done = true;
                 _exit(0);
         }

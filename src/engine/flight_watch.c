@@ -7,17 +7,17 @@
 
 static bool is_same_number(struct value a, struct value b)
 {
-        return value_there(a) == value_there(b) && (!value_there(a) || a.v == b.v);
+        return value_is_set(a) == value_is_set(b) && (!value_is_set(a) || a.v == b.v);
 }
 
 /* Some sources count, others have only the number of the newest. */
 static uint32_t find_new_xid(const struct flight_seen *seen, const struct sample *s)
 {
         struct value count = s->m[METRIC_XID_COUNT], last = s->m[METRIC_XID_LAST];
-        if (!value_there(last) || last.v < 1 || last.v > UINT32_MAX)
+        if (!value_is_set(last) || last.v < 1 || last.v > UINT32_MAX)
                 return 0;
-        bool is_new = value_there(count)
-                          ? (value_there(seen->xid_count) ? seen->xid_count.v : 0) < count.v
+        bool is_new = value_is_set(count)
+                          ? (value_is_set(seen->xid_count) ? seen->xid_count.v : 0) < count.v
                           : !is_same_number(seen->xid_last, last);
         return is_new ? (uint32_t)last.v : 0;
 }
@@ -102,9 +102,9 @@ size_t flight_watch(struct flight_seen *seen, const struct frame *f, struct dump
                 s->known = true;
                 s->findings = row->health.findings;
                 s->stalled = is_stalled_long(row);
-                if (value_there(row->sample.m[METRIC_XID_COUNT]))
+                if (value_is_set(row->sample.m[METRIC_XID_COUNT]))
                         s->xid_count = row->sample.m[METRIC_XID_COUNT];
-                if (value_there(row->sample.m[METRIC_XID_LAST]))
+                if (value_is_set(row->sample.m[METRIC_XID_LAST]))
                         s->xid_last = row->sample.m[METRIC_XID_LAST];
         }
         return n;

@@ -62,7 +62,7 @@ static bool host_beat_prepare(struct host_beat *h)
         return host_view_open(&h->config.host, &h->config.view, &h->result.source) == 0;
 }
 
-static void tell(struct host_beat *h, const struct host *host)
+static void publish_host(struct host_beat *h, const struct host *host)
 {
         struct err err = {0};
         if (h->config.session && session_add_host(h->config.session, host, &err) < 0 &&
@@ -96,7 +96,7 @@ static bool tick(struct host_beat *h)
         host->taken = h->result.beat.taken;
         host->late = h->result.beat.late;
         host->missed = h->result.beat.missed;
-        tell(h, host);
+        publish_host(h, host);
         if (h->stacks)
                 stack_beat_tick(h->stacks, h->config.view);
         if (!is_over(h, host))

@@ -54,7 +54,8 @@ static void mark(struct session *s, const struct node *node, double lost_s)
         strbuf_finish(&data);
 }
 
-static void take(struct node_note *note, struct session *s, const struct node *node, int64_t now_ns)
+static void take_notes(struct node_note *note, struct session *s, const struct node *node,
+                       int64_t now_ns)
 {
         if (node->state == note->state || node->state == NODE_CONNECTING)
                 return;
@@ -73,7 +74,7 @@ void node_notes_take(struct node_notes *n, struct session *s, const struct frame
         if (!make_room(n, f->n_nodes))
                 return;
         for (size_t i = 0; i < f->n_nodes; i++)
-                take(&n->list[i], s, &f->nodes[i], f->wall_ns);
+                take_notes(&n->list[i], s, &f->nodes[i], f->wall_ns);
 }
 
 void node_notes_finish(struct node_notes *n)

@@ -201,7 +201,7 @@ static struct entity *unlisted_gpu(struct pipeline *p, size_t begin, size_t end)
         slices_gather(f, begin, end, &p->whole);
         bool any = false;
         for (enum metric m = 0; m < METRIC_COUNT && !any; m++)
-                any = value_there(p->whole.m[m]);
+                any = value_is_set(p->whole.m[m]);
         struct entity *e =
             any ? slices_find_whole(&p->registry, p->registry.list[first->slot]) : NULL;
         return e && is_shown(p, e, true) ? e : NULL;
@@ -432,7 +432,7 @@ static void keep_power_at_rest(struct pipeline *p)
                 const struct row *row = &p->frame.rows[i];
                 struct value watts = row->sample.m[METRIC_POWER_AT_REST];
                 const char *key = key_of(row);
-                if (key && value_there(watts))
+                if (key && value_is_set(watts))
                         rest_book_note(p->rest_book, key, watts.v);
         }
 }

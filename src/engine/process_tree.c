@@ -99,7 +99,7 @@ size_t process_tree_fill(struct process_tree *t, int64_t mono_ns, struct process
                 const struct scan_process *q = scanner_find(t->scanner, list[i].pid);
                 struct value framework = holders_framework(t->holders, list[i].pid);
                 list[i].ppid = q ? q->ppid : 0;
-                list[i].framework = value_there(framework) ? (uint8_t)framework.v : 0;
+                list[i].framework = value_is_set(framework) ? (uint8_t)framework.v : 0;
         }
         for (const struct scan_process *q; added < max && (q = scanner_each(t->scanner, &place));) {
                 if (q->serves && q->state != 'Z')

@@ -56,8 +56,8 @@ static void enrich(struct process_join *j, int64_t now, struct process *p)
         procinfo_read(j->reader, p->pid, now, &info);
         p->cpu = info.cpu;
         p->rss = info.rss;
-        p->start_ns = value_there(info.start_s) ? clock_from_seconds(info.start_s.v) : 0;
-        p->elapsed = value_there(info.start_s)
+        p->start_ns = value_is_set(info.start_s) ? clock_from_seconds(info.start_s.v) : 0;
+        p->elapsed = value_is_set(info.start_s)
                          ? value_ok(clock_to_seconds(clock_wall_ns()) - info.start_s.v)
                          : info.start_s;
         copy_text(p->user, sizeof(p->user), info.user);
@@ -66,7 +66,7 @@ static void enrich(struct process_join *j, int64_t now, struct process *p)
         copy_text(p->container, sizeof(p->container), info.container);
         copy_text(p->command, sizeof(p->command), info.command);
         copy_text(p->name, sizeof(p->name), info.comm);
-        p->foreign = !value_there(info.uid) || info.uid.v != (double)getuid();
+        p->foreign = !value_is_set(info.uid) || info.uid.v != (double)getuid();
 }
 
 /* 2 for the entity that the process is on, 1 for the GPU of its slice, else 0. */
@@ -108,8 +108,8 @@ static bool find_entity(const struct frame *frame, struct process *p)
 }
 
 /* What this host says of a pid is not about the process that a recording means. */
-static bool ask(struct process_join *j, const struct source_ops *ops, struct source *source,
-                const struct frame *frame)
+static bool read_processes(struct process_join *j, const struct source_ops *ops,
+                           struct source *source, const struct frame *frame)
 {
         int64_t now = clock_mono_ns();
         if (!j->recorded && j->asked_ns != 0 && now - j->asked_ns < PROCESSES_EVERY_NS)
@@ -135,6 +135,6 @@ static bool ask(struct process_join *j, const struct source_ops *ops, struct sou
 void process_join_fill(struct process_join *j, const struct source_ops *ops, struct source *source,
                        struct frame *frame)
 {
-        frame->knows_processes = ask(j, ops, source, frame);
+        frame->knows_processes = read_processes(j, ops, source, frame);
         frame->processes = (struct process_list){j->list, j->n};
 }

@@ -16,7 +16,7 @@ void slices_gather(const struct frame *f, size_t begin, size_t end, struct sampl
                 const struct sample *s = &f->rows[i].sample;
                 for (enum metric m = 0; m < METRIC_COUNT; m++) {
                         bool whole = s->who->kind == ENTITY_GPU || !owns(s->who, m);
-                        if (whole && !value_there(ret->m[m]) && s->m[m].state != STATE_NONE)
+                        if (whole && !value_is_set(ret->m[m]) && s->m[m].state != STATE_NONE)
                                 ret->m[m] = s->m[m];
                 }
         }

@@ -133,7 +133,7 @@ static bool grow(struct registry *r)
         return true;
 }
 
-static struct entity *find(const struct registry *r, const struct entity_key *key)
+static struct entity *find_entity(const struct registry *r, const struct entity_key *key)
 {
         uint32_t hashed = hash(key), slot;
         for (size_t step = 0; (slot = lookup_next(&r->slots, hashed, &step)) != LOOKUP_END;) {
@@ -151,7 +151,7 @@ struct entity *registry_find(const struct registry *r, const struct entity_key *
                 if (LIKELY(key_equal(key, &k)))
                         return r->list[hint];
         }
-        return find(r, key);
+        return find_entity(r, key);
 }
 
 struct entity *registry_resolve(struct registry *r, const struct entity_key *key, size_t hint)

@@ -215,7 +215,7 @@ static int narrow(struct card *k, struct err *err)
 {
         struct question q[] = {{.query = QUERY_CARD_BEGIN}, {.query = QUERY_CARD_END}};
         int r = question_ask(k->c.fleet, &k->c.terms, k->c.at_s, q, ARRAY_LEN(q), err);
-        if (r > 0 && q[0].answer.n > 0 && value_there(q[0].answer.series[0].v)) {
+        if (r > 0 && q[0].answer.n > 0 && value_is_set(q[0].answer.series[0].v)) {
                 k->begin = q[0].answer.series[0].v;
                 k->end = q[1].answer.n > 0 ? q[1].answer.series[0].v : k->begin;
                 int64_t to = MIN((int64_t)k->end.v + 1200, k->c.at_s);
@@ -296,7 +296,7 @@ static void card_table(struct card *k, const struct fleet_sums *gpus, struct val
         row[12].v = sum_wasted_value(&all);
         row[13].v = ratio_of(row[12].v, all.held);
         row[14].v = energy;
-        if (k->c.asked->co2_g_per_kwh > 0 && value_there(energy))
+        if (k->c.asked->co2_g_per_kwh > 0 && value_is_set(energy))
                 row[15].v = value_ok(energy.v / JOULES_A_KWH * k->c.asked->co2_g_per_kwh);
 }
 

@@ -70,7 +70,7 @@ int collect_prepare(struct collect *c, struct err *err)
                 return 1;
         int r = question_ask(c->fleet, &c->terms, c->at_s, &q, 1, err);
         double want = (double)(c->terms.window_s / RULE_STEP_S);
-        if (r > 0 && q.answer.n > 0 && value_there(q.answer.series[0].v)) {
+        if (r > 0 && q.answer.n > 0 && value_is_set(q.answer.series[0].v)) {
                 double have = q.answer.series[0].v.v;
                 c->terms.recorded = have >= RECORDED_SHARE * want;
                 if (c->terms.recorded && have < want - 1)
@@ -213,7 +213,7 @@ static int explain_nothing(struct collect *c, struct err *err)
         terms.window_s = NEWEST_BACK_S;
         terms.step_s = 3600;
         int r = question_ask(c->fleet, &terms, c->at_s, &q, 1, err);
-        if (r > 0 && q.answer.n > 0 && value_there(q.answer.series[0].v)) {
+        if (r > 0 && q.answer.n > 0 && value_is_set(q.answer.series[0].v)) {
                 double age = (double)c->at_s - q.answer.series[0].v.v;
                 fleet_report_notice(c->report, FLEET_NO_NEWS, age, 0);
         } else if (r > 0) {

@@ -105,8 +105,8 @@ bool sums_is_job(const struct fleet_sum *job, const struct answer_series *s)
 
 void value_add(struct value *a, struct value b)
 {
-        if (value_there(b))
-                *a = value_ok((value_there(*a) ? a->v : 0) + b.v);
+        if (value_is_set(b))
+                *a = value_ok((value_is_set(*a) ? a->v : 0) + b.v);
 }
 
 void sums_add(struct fleet_sums *s, const struct answer *a, enum sum_by by, size_t field)
@@ -124,7 +124,7 @@ void sums_add_wasted(struct fleet_sums *s, const struct answer *a, enum sum_by b
                 const struct answer_series *one = &a->series[i];
                 enum idle_reason reason = idle_reason_find(answer_label(one, "reason"));
                 struct fleet_sum *sum = sum_for(s, one, by);
-                if (!sum || !value_there(one->v))
+                if (!sum || !value_is_set(one->v))
                         continue;
                 sum->wasted[reason < IDLE_REASON_COUNT ? reason : IDLE_UNKNOWN] += one->v.v;
                 sum->has_wasted = true;
@@ -136,7 +136,7 @@ void sums_bound_wasted(struct fleet_sums *s)
         for (size_t i = 0; i < s->n; i++) {
                 struct fleet_sum *sum = &s->list[i];
                 double wasted = sum_wasted(sum);
-                if (!value_there(sum->held) || !(wasted > sum->held.v))
+                if (!value_is_set(sum->held) || !(wasted > sum->held.v))
                         continue;
                 for (enum idle_reason r = 0; r < IDLE_REASON_COUNT; r++)
                         sum->wasted[r] *= MAX(sum->held.v, 0.0) / wasted;
@@ -160,8 +160,8 @@ double sum_wasted(const struct fleet_sum *s)
 
 struct value sum_wasted_value(const struct fleet_sum *s)
 {
-        return s->has_wasted || value_there(s->held) ? value_ok(sum_wasted(s))
-                                                     : value_missing(STATE_NONE);
+        return s->has_wasted || value_is_set(s->held) ? value_ok(sum_wasted(s))
+                                                      : value_missing(STATE_NONE);
 }
 
 const char *sum_reason(const struct fleet_sum *s)
@@ -176,7 +176,7 @@ const char *sum_reason(const struct fleet_sum *s)
 
 struct value ratio_of(struct value a, struct value b)
 {
-        if (!value_there(a) || !value_there(b) || !(b.v > 0))
+        if (!value_is_set(a) || !value_is_set(b) || !(b.v > 0))
                 return value_missing(STATE_NONE);
         return value_ok(MIN(MAX(a.v / b.v, 0.0), 1.0));
 }

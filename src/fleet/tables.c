@@ -178,14 +178,15 @@ static void gather_nodes(struct fleet_sums *s, const struct question *q, size_t 
 
 static struct value time_of(const struct collect *c, struct value gpus)
 {
-        return value_there(gpus) ? value_ok(gpus.v * (double)c->terms.window_s) : gpus;
+        return value_is_set(gpus) ? value_ok(gpus.v * (double)c->terms.window_s) : gpus;
 }
 
 /* How many there are: those seen in the window, also when some of them tell nothing now. */
 static struct value all_of(const struct fleet_sum *s)
 {
-        return value_there(s->known) && !(value_there(s->gpus) && s->gpus.v > s->known.v) ? s->known
-                                                                                          : s->gpus;
+        return value_is_set(s->known) && !(value_is_set(s->gpus) && s->gpus.v > s->known.v)
+                   ? s->known
+                   : s->gpus;
 }
 
 static void nodes_table(struct collect *c, const struct fleet_sums *s)
@@ -199,8 +200,8 @@ static void nodes_table(struct collect *c, const struct fleet_sums *s)
                         return;
                 doc_cell_text(&row[0], answer_label(&n->labels, "instance"));
                 row[1].v = all_of(n);
-                row[2].v = value_there(n->gpus) ? n->up : value_ok(0);
-                row[3].v = value_there(n->owned) ? n->owned : value_ok(0);
+                row[2].v = value_is_set(n->gpus) ? n->up : value_ok(0);
+                row[3].v = value_is_set(n->owned) ? n->owned : value_ok(0);
                 row[4].v = ratio_of(sum_seen(n), time_of(c, n->known));
                 row[5].v = ratio_of(n->real, n->observed);
                 row[6].v = n->held;
@@ -277,7 +278,7 @@ static void waste_table(struct collect *c, const struct fleet_sums *s)
                 row[2].v = sum_wasted_value(sum);
                 for (size_t k = 0; k < ARRAY_LEN(order); k++)
                         row[3 + k].v = value_ok(sum->wasted[order[k]]);
-                if (value_there(sum->held))
+                if (value_is_set(sum->held))
                         row[9].v = value_ok(MAX(sum->held.v - value_or(sum_seen(sum), 0), 0.0));
                 doc_cell_text(&row[10], answer_label(&sum->labels, "cluster"));
         }
@@ -426,7 +427,7 @@ static void silent_table(struct collect *c, const struct fleet_sums *s)
                          silent_columns, ARRAY_LEN(silent_columns));
         for (size_t i = 0; t && i < s->n; i++) {
                 struct doc_cell *row =
-                    value_there(s->list[i].gpus) ? NULL : doc_add_row(&c->report->tables, t);
+                    value_is_set(s->list[i].gpus) ? NULL : doc_add_row(&c->report->tables, t);
                 if (!row)
                         continue;
                 doc_cell_text(&row[0], answer_label(&s->list[i].labels, "instance"));
@@ -481,7 +482,7 @@ static double held_by_known(const struct fleet_sums *owners)
 {
         double held = 0;
         for (size_t i = 0; i < owners->n; i++) {
-                if (owner_name_of(&owners->list[i].labels)[0] && value_there(owners->list[i].held))
+                if (owner_name_of(&owners->list[i].labels)[0] && value_is_set(owners->list[i].held))
                         held += owners->list[i].held.v;
         }
         return held;
@@ -490,11 +491,11 @@ static double held_by_known(const struct fleet_sums *owners)
 static void tell_coverage(struct collect *c, const struct fleet_sum *all)
 {
         struct value seen = ratio_of(sum_seen(all), time_of(c, all->known));
-        if (value_there(seen) && seen.v < 1 - UNSEEN_SHARE)
+        if (value_is_set(seen) && seen.v < 1 - UNSEEN_SHARE)
                 fleet_report_notice(c->report, FLEET_UNSEEN, 1 - seen.v, 0);
-        if (!value_there(all->gpus))
+        if (!value_is_set(all->gpus))
                 fleet_report_notice(c->report, FLEET_ALL_OLD, 0, 0);
-        else if (value_there(all->up) && all_of(all).v > all->up.v)
+        else if (value_is_set(all->up) && all_of(all).v > all->up.v)
                 fleet_report_notice(c->report, FLEET_SILENT, all_of(all).v - all->up.v,
                                     all_of(all).v);
 }
@@ -511,7 +512,7 @@ static void summary_table(struct collect *c, const struct fleet_sums *nodes,
         row[0].v = all_of(&all);
         row[1].v = n_nodes->n > 0 ? n_nodes->series[0].v : value_missing(STATE_NONE);
         row[2].v = all.up;
-        row[3].v = value_there(all.gpus) && !value_there(all.owned) ? value_ok(0) : all.owned;
+        row[3].v = value_is_set(all.gpus) && !value_is_set(all.owned) ? value_ok(0) : all.owned;
         row[4].v = time_of(c, all.known);
         row[5].v = ratio_of(sum_seen(&all), row[4].v);
         row[6].v = all.held;
@@ -519,7 +520,7 @@ static void summary_table(struct collect *c, const struct fleet_sums *nodes,
         row[8].v = ratio_of(all.real, all.observed);
         row[9].v = sum_wasted_value(&all);
         row[10].v = ratio_of(row[9].v, all.held);
-        if (value_there(all.held))
+        if (value_is_set(all.held))
                 row[11].v = value_ok(MAX(all.held.v - held_by_known(owners), 0.0));
         tell_coverage(c, &all);
 }

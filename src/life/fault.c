@@ -39,7 +39,7 @@ static const void *address_of(const void *context)
 }
 
 /* Nothing here need be safe in a handler: a thread that hangs now does what it is to do anyway. */
-static void say(const char *what, const char *where, int sig)
+static void print_fault(const char *what, const char *where, int sig)
 {
         /* Once: a driver may crash in each of its threads. Handlers have nothing else to keep it.
          */
@@ -70,7 +70,7 @@ static const char *library_at(const void *address, Dl_info *buf)
 static void say_fault(int sig, const void *context)
 {
         Dl_info buf = {0};
-        say("crashed in", library_at(address_of(context), &buf), sig);
+        print_fault("crashed in", library_at(address_of(context), &buf), sig);
 }
 
 /* Whether this thread's own code raised it, and nobody who sent the signal. */
@@ -106,7 +106,7 @@ static void on_exit_of_thread(void)
 {
         if (gettid() == getpid())
                 return;
-        say("this program was to end, says", "a library", 0);
+        print_fault("this program was to end, says", "a library", 0);
         park();
 }
 

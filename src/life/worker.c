@@ -40,7 +40,7 @@ void crew_part(struct crew *c)
         free_if_last(c);
 }
 
-static void *begin(void *arg)
+static void *run_worker(void *arg)
 {
         struct start s = *(struct start *)arg;
         free(arg);
@@ -64,7 +64,7 @@ int crew_start(struct crew *c, void (*work)(void *arg), void *arg)
                 return -ENOMEM;
         *s = (struct start){c, work, arg};
         crew_join(c);
-        int r = life_start_thread(begin, s, &thread);
+        int r = life_start_thread(run_worker, s, &thread);
         if (r == 0) {
                 pthread_detach(thread);
                 return 0;

@@ -140,9 +140,9 @@ static int compare_rows(const void *a, const void *b, void *arg)
         const struct value v = x[o->by].v, w = y[o->by].v;
         if (o->as_text && compare_texts(&x[o->by], &y[o->by]) != 0)
                 return compare_texts(&x[o->by], &y[o->by]);
-        if (value_there(v) != value_there(w))
-                return value_there(v) ? -1 : 1;
-        if (value_there(v) && v.v != w.v)
+        if (value_is_set(v) != value_is_set(w))
+                return value_is_set(v) ? -1 : 1;
+        if (value_is_set(v) && v.v != w.v)
                 return v.v > w.v ? -1 : 1;
         return compare_texts(&x[0], &y[0]);
 }

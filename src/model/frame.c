@@ -60,7 +60,8 @@ struct value row_held(const struct row *row, bool owned)
         /* Its rule knows whose the memory is: some is the driver's own. */
         if (row->limit.limiter == LIMITER_IDLE)
                 return value_ok(0);
-        return value_there(used) ? value_ok(used.v >= LIMIT_HELD_BYTES) : value_missing(STATE_NONE);
+        return value_is_set(used) ? value_ok(used.v >= LIMIT_HELD_BYTES)
+                                  : value_missing(STATE_NONE);
 }
 
 static struct gpu_identity identity_of_row(const void *list, size_t i)
@@ -114,7 +115,7 @@ static bool is_above(const struct entity *a, const struct entity *e)
 bool frame_counts(const struct frame *f, size_t at, enum metric metric)
 {
         const struct entity *e = f->rows[at].sample.who;
-        if (!value_there(f->rows[at].sample.m[metric]))
+        if (!value_is_set(f->rows[at].sample.m[metric]))
                 return false;
         if (e->kind == ENTITY_GPU)
                 return true;
@@ -122,7 +123,7 @@ bool frame_counts(const struct frame *f, size_t at, enum metric metric)
                 const struct sample *s = &f->rows[i].sample;
                 if (e->index >= 0 && !entity_same_gpu(s->who, e))
                         break;
-                if (is_above(s->who, e) && value_there(s->m[metric]))
+                if (is_above(s->who, e) && value_is_set(s->m[metric]))
                         return false;
         }
         return true;

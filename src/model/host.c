@@ -137,7 +137,7 @@ struct value host_cpu_busy(const struct host *h)
         double share = 0;
         for (size_t i = 0; i < sizeof(busy) / sizeof(busy[0]); i++) {
                 struct value v = h->system[busy[i]];
-                if (!value_there(v))
+                if (!value_is_set(v))
                         return value_missing((enum state)v.state);
                 share += v.v;
         }

@@ -60,7 +60,8 @@ void phase_order_finish(struct phase_order *o)
         *o = (struct phase_order){0};
 }
 
-static void tell(struct phase_cursor *c, size_t phase, int by, phase_change *change, void *arg)
+static void notify_change(struct phase_cursor *c, size_t phase, int by, phase_change *change,
+                          void *arg)
 {
         c->active += (size_t)by;
         if (change)
@@ -72,9 +73,9 @@ static void move_back(struct phase_cursor *c, const struct phase_order *o, int64
                       phase_change *change, void *arg)
 {
         for (; c->ended > 0 && end_of(&o->list[o->by_end[c->ended - 1]]) > moment_ns; c->ended--)
-                tell(c, o->by_end[c->ended - 1], 1, change, arg);
+                notify_change(c, o->by_end[c->ended - 1], 1, change, arg);
         for (; c->begun > 0 && o->list[c->begun - 1].begin_ns > moment_ns; c->begun--)
-                tell(c, c->begun - 1, -1, change, arg);
+                notify_change(c, c->begun - 1, -1, change, arg);
 }
 
 void phase_cursor_move(struct phase_cursor *c, const struct phase_order *o, int64_t moment_ns,
@@ -82,7 +83,7 @@ void phase_cursor_move(struct phase_cursor *c, const struct phase_order *o, int6
 {
         move_back(c, o, moment_ns, change, arg);
         for (; c->begun < o->n && o->list[c->begun].begin_ns <= moment_ns; c->begun++)
-                tell(c, c->begun, 1, change, arg);
+                notify_change(c, c->begun, 1, change, arg);
         for (; c->ended < o->n && end_of(&o->list[o->by_end[c->ended]]) <= moment_ns; c->ended++)
-                tell(c, o->by_end[c->ended], -1, change, arg);
+                notify_change(c, o->by_end[c->ended], -1, change, arg);
 }

@@ -8,8 +8,8 @@
 
 static bool has_failed(const struct run_row *r)
 {
-        return (value_there(r->exit_status) && r->exit_status.v != 0) ||
-               (value_there(r->exit_signal) && r->exit_signal.v != 0);
+        return (value_is_set(r->exit_status) && r->exit_status.v != 0) ||
+               (value_is_set(r->exit_signal) && r->exit_signal.v != 0);
 }
 
 static bool has_gpu(const struct run_row *r, uint64_t gpu)

@@ -201,9 +201,9 @@ static int add_to_group(const struct stack_look *l, uint32_t process, const stru
         /* By rank; those without come last, in their order. */
         size_t at = g->n++;
         struct value rank = l->processes[process].rank;
-        while (at > 0 && value_there(rank)) {
+        while (at > 0 && value_is_set(rank)) {
                 struct value before = l->processes[g->processes[at - 1]].rank;
-                if (value_there(before) && before.v <= rank.v)
+                if (value_is_set(before) && before.v <= rank.v)
                         break;
                 g->processes[at] = g->processes[at - 1];
                 at--;

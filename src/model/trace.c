@@ -103,7 +103,7 @@ static void trace_start(struct traces *t, int64_t wall_ns)
 
 static void trace_add(struct bucket *b, struct value v)
 {
-        if (value_there(v))
+        if (value_is_set(v))
                 bucket_add(b, v.v);
 }
 
@@ -127,7 +127,7 @@ static void trace_add_row(struct trace_gpu *g, const struct row *row, size_t at)
         for (enum trace_metric k = 0; k < TRACE_COUNT; k++) {
                 enum metric limit = limit_of(k);
                 trace_add(&g->points[k][at], m[trace_metric(k)]);
-                if (limit < METRIC_COUNT && value_there(m[limit]))
+                if (limit < METRIC_COUNT && value_is_set(m[limit]))
                         g->limits[k] = MAX(g->limits[k], (float)m[limit].v);
         }
 }
@@ -151,7 +151,7 @@ void traces_add_level(struct traces *t, const struct host *host, enum level leve
         trace_start(t, host->wall_ns);
         size_t at = trace_place_of(t, phase_moment_of_host(host));
         t->end_ns = MAX(host->wall_ns, t->end_ns);
-        if (value_there(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v == 0)
+        if (value_is_set(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v == 0)
                 return; /* the last has ended */
         for (size_t k = 0; k < TRACE_LEVEL_COUNT; k++)
                 trace_add(&t->level[k][at], f[trace_figure((enum trace_figure)k)]);

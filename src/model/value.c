@@ -25,9 +25,9 @@ const char *state_name(enum state state)
 
 struct value value_rate(struct value now, struct value before, double seconds)
 {
-        if (!value_there(now))
+        if (!value_is_set(now))
                 return value_missing((enum state)now.state);
-        if (now.state == STATE_STALE || !value_there(before) || !(seconds > 0))
+        if (now.state == STATE_STALE || !value_is_set(before) || !(seconds > 0))
                 return value_missing(STATE_BLANK);
         if (now.v < before.v)
                 return value_missing(STATE_ERROR);

@@ -32,7 +32,7 @@ static inline struct value value_missing(enum state state)
 }
 
 /* There is a number, fresh or old. */
-static inline bool value_there(struct value v)
+static inline bool value_is_set(struct value v)
 {
         return v.state == STATE_OK || v.state == STATE_STALE;
 }
@@ -40,7 +40,7 @@ static inline bool value_there(struct value v)
 /* The number, or another where there is none. */
 static inline double value_or(struct value v, double other)
 {
-        return value_there(v) ? v.v : other;
+        return value_is_set(v) ? v.v : other;
 }
 
 /* The same with NaN: for writers that leave out what is no number. */

@@ -113,7 +113,7 @@ static void put_fine(char *buf, size_t size, enum unit unit, double v)
 void format_value(char *buf, size_t size, enum format_style style, enum unit unit, struct value v)
 {
         const struct manner *m = &manners[unit];
-        if (!value_there(v))
+        if (!value_is_set(v))
                 snprintf(buf, size, "--");
         else if (style == FORMAT_FINE)
                 put_fine(buf, size, unit, v.v);

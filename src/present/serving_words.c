@@ -60,7 +60,7 @@ void serving_put_load(struct strbuf *out, const struct serving *s)
         for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
                 struct value v = s->v[parts[i].figure];
                 char text[FORMAT_MAX];
-                if (!value_there(v))
+                if (!value_is_set(v))
                         continue;
                 put_separator(out, from);
                 strbuf_puts(out, parts[i].before);
@@ -80,13 +80,13 @@ void serving_put_load(struct strbuf *out, const struct serving *s)
 static void put_latency(struct strbuf *out, size_t from, const char *before, struct value mean,
                         const char *after, struct value high)
 {
-        if (!value_there(mean))
+        if (!value_is_set(mean))
                 return;
         put_separator(out, from);
         strbuf_puts(out, before);
         put_seconds(out, mean.v);
         strbuf_puts(out, after);
-        if (!value_there(high))
+        if (!value_is_set(high))
                 return;
         strbuf_puts(out, " (p95 ");
         put_seconds(out, high.v);
@@ -130,7 +130,7 @@ void serving_put_headroom(struct strbuf *out, const struct served *s)
         char text[FORMAT_MAX];
         size_t from = out->len;
         struct value more = s->v[SERVED_HEADROOM], use = s->v[SERVED_HEADROOM_USE];
-        if (value_there(more) && value_there(use)) {
+        if (value_is_set(more) && value_is_set(use)) {
                 strbuf_puts(out, "at most ");
                 serving_put_many(out, more.v);
                 strbuf_putf(out, " tokens/s more at this latency, until %s full (%s now)",
@@ -150,11 +150,11 @@ static void put_both(struct strbuf *out, size_t from, const char *name, struct v
                      const char *unit, struct value hardware)
 {
         char text[FORMAT_MAX];
-        if (!value_there(engine))
+        if (!value_is_set(engine))
                 return;
         put_separator(out, from);
         strbuf_putf(out, "%s %s", name, format_share(text, engine.v));
-        if (value_there(hardware))
+        if (value_is_set(hardware))
                 strbuf_putf(out, " (%s %s)", unit, format_share(text, hardware.v));
 }
 
@@ -162,9 +162,9 @@ void serving_put_yield(struct strbuf *out, const struct served *s)
 {
         size_t from = out->len;
         struct value joule = s->v[SERVED_TOKENS_PER_JOULE], hour = s->v[SERVED_TOKENS_PER_GPU_HOUR];
-        if (value_there(joule))
+        if (value_is_set(joule))
                 strbuf_putf(out, "%.3g tokens/J", joule.v);
-        if (value_there(hour)) {
+        if (value_is_set(hour)) {
                 put_separator(out, from);
                 serving_put_many(out, hour.v);
                 strbuf_puts(out, " tokens a GPU-hour");

@@ -52,7 +52,7 @@ static void put_use(struct jsonw *j, const struct live_gpu *g)
 {
         struct value held = row_held(&g->row, g->owned);
         jsonw_text(j, "use", row_use_name(g->up ? row_use(&g->row) : ROW_USE_UNKNOWN));
-        if (g->up && value_there(held))
+        if (g->up && value_is_set(held))
                 jsonw_bool(j, "held", held.v > 0);
         else
                 jsonw_null(j, "held");

@@ -281,7 +281,7 @@ static void take_again(struct stay *s, struct held *h, const struct live_gpu *g,
 
 static void grow_to(struct value *most, struct value v)
 {
-        if (value_there(v) && (!value_there(*most) || v.v > most->v))
+        if (value_is_set(v) && (!value_is_set(*most) || v.v > most->v))
                 *most = v;
 }
 
@@ -297,9 +297,9 @@ static void add_use(struct stay *s, struct held *h, const struct owner *o, const
         grow_to(&h->use.memory_total, g->row.sample.m[METRIC_FB_TOTAL]);
         grow_to(&use->cpu_s, o->cpu_s);
         grow_to(&use->memory_peak, o->memory);
-        if (value_there(o->memory_limit))
+        if (value_is_set(o->memory_limit))
                 use->memory_limit = o->memory_limit;
-        if (value_there(o->cpus))
+        if (value_is_set(o->cpus))
                 use->cpus = o->cpus;
 }
 
@@ -319,7 +319,7 @@ static void add_process_use(struct keeper *k, const struct owner *o, struct hold
                 return;
         live_want_process_use(k->config.live);
         bool unused = k->books.knows_processes && k->books.here && o->processes == 0;
-        if (!unused && !value_there(o->gpu_util))
+        if (!unused && !value_is_set(o->gpu_util))
                 return;
         part->process_seen_s = part->held_s;
         part->process_s = unused ? 0 : part->held_s * MIN(o->gpu_util.v, 1.0);
@@ -359,7 +359,7 @@ static void note(struct keeper *k, const struct owner *o, int64_t now)
         if (k->round_ns - h->looked_ns > GONE_AFTER_NS)
                 take_again(s, h, g, now);
         add_holding(k, o, s, h, g, now);
-        double peak = MAX(h->last.peak_memory, value_there(g->row.sample.m[METRIC_FB_USED])
+        double peak = MAX(h->last.peak_memory, value_is_set(g->row.sample.m[METRIC_FB_USED])
                                                    ? g->row.sample.m[METRIC_FB_USED].v
                                                    : 0);
         h->last = g->in;

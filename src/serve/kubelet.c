@@ -190,7 +190,7 @@ static int dial(const char *path)
 }
 
 /* True with the answer's message in k->answer. */
-static bool ask(struct kubelet *k)
+static bool list_pods(struct kubelet *k)
 {
         nghttp2_session_callbacks *callbacks;
         nghttp2_session *session = NULL;
@@ -220,9 +220,9 @@ static void *run_kubelet(void *arg)
         struct kubelet *k = arg;
         struct pollfd stop = {.fd = k->stop_fd, .events = POLLIN};
         while (!stop.revents) {
-                int n = ask(k) ? kubelet_parse(k->answer + PREFIX, k->answer_n - PREFIX, k->fresh,
-                                               KUBELET_DEVICES_MAX)
-                               : -1;
+                int n = list_pods(k) ? kubelet_parse(k->answer + PREFIX, k->answer_n - PREFIX,
+                                                     k->fresh, KUBELET_DEVICES_MAX)
+                                     : -1;
                 if (n >= 0) {
                         pthread_mutex_lock(&k->lock);
                         memcpy(k->list, k->fresh, (size_t)n * sizeof(*k->list));

@@ -75,7 +75,7 @@ static struct meter *meter_for(struct live *l, const struct entity *e, size_t hi
 
 static bool answers(const struct frame *f, const struct sample *s)
 {
-        bool lost = value_there(s->m[METRIC_LOST]) && s->m[METRIC_LOST].v > 0;
+        bool lost = value_is_set(s->m[METRIC_LOST]) && s->m[METRIC_LOST].v > 0;
         return !lost && integrals_fresh(f, s);
 }
 
@@ -200,7 +200,7 @@ static void drop_old(struct row *row, int64_t patience_ns)
 static void drop_all(struct row *row)
 {
         for (size_t i = 0; i < METRIC_COUNT; i++) {
-                if (value_there(row->sample.m[i]))
+                if (value_is_set(row->sample.m[i]))
                         row->sample.m[i] = value_missing(STATE_BLANK);
         }
         row->verdict = (struct verdict){.workload = WORKLOAD_UNKNOWN};
@@ -318,7 +318,7 @@ static void ask_engine(struct live *l)
 }
 
 /* Lock held. The moment that was made becomes the newest. */
-static void show(struct live *l, int unkept)
+static void publish_moment(struct live *l, int unkept)
 {
         l->status.unkept = unkept;
         l->slots[BACK].moment.number = ++l->number;
@@ -363,7 +363,7 @@ static void publish(struct live *l)
                 hold_counters(l);
         pthread_mutex_lock(&l->lock);
         if (filled)
-                show(l, unkept);
+                publish_moment(l, unkept);
         l->rounds++;
         l->stuck = false;
         pthread_mutex_unlock(&l->lock);

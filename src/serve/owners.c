@@ -300,8 +300,8 @@ static void read_use(struct owners *o, const struct place *p, struct owner *who)
 
 static void more(struct value *sum, struct value v)
 {
-        if (value_there(v))
-                *sum = value_ok((value_there(*sum) ? sum->v : 0) + v.v);
+        if (value_is_set(v))
+                *sum = value_ok((value_is_set(*sum) ? sum->v : 0) + v.v);
 }
 
 /* The one that was seen longest ago makes room. */
@@ -327,7 +327,7 @@ static void add_cpu(struct owners *o, struct list *l, int64_t now)
 {
         for (size_t i = 0; i < l->n; i++) {
                 struct owner *who = &l->owners[i];
-                if (who->kind != OWNER_PROCESS || !value_there(who->process_cpu_s))
+                if (who->kind != OWNER_PROCESS || !value_is_set(who->process_cpu_s))
                         continue;
                 struct use *u = use_of(o, who);
                 if (u->seen_ns && now - u->seen_ns < LOOK_LONGEST_NS)

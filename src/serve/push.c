@@ -248,7 +248,7 @@ enum outcome { OUTCOME_SENT, OUTCOME_REFUSED, OUTCOME_LATER, OUTCOME_WOKEN };
  * What an answer means. What is wrong with a body stays wrong: it is given up. Everything else may
  * be mended at the engine or in a token's file, and is tried again.
  */
-static enum outcome judge(struct push *p, long status, const char *answer)
+static enum outcome classify_answer(struct push *p, long status, const char *answer)
 {
         char text[PUSH_TEXT_MAX];
         bool refused = status == 400 || status == 413 || status == 415 || status == 422;
@@ -278,7 +278,7 @@ static enum outcome post(struct push *p, const struct push_item *item)
                                         .query = format->is_timed ? query : NULL};
         int r = fetch_post(p->fetch, &body, &status, answer, &err);
         if (r > 0)
-                return judge(p, status, answer);
+                return classify_answer(p, status, answer);
         if (r < 0)
                 tell_trouble(p, false, err.msg);
         return r == 0 ? OUTCOME_WOKEN : OUTCOME_LATER;

@@ -7,7 +7,7 @@
 
 static void put_kept(struct strbuf *out, const char *name, struct value v)
 {
-        if (value_there(v))
+        if (value_is_set(v))
                 strbuf_putf(out, "%s=%.17g\n", name, v.v);
 }
 

@@ -55,7 +55,7 @@ struct patience {
         int64_t left;
 };
 
-static int look(void *arg)
+static int count_steps(void *arg)
 {
         struct patience *p = arg;
         p->left -= STEPS_A_LOOK;
@@ -333,7 +333,7 @@ static int open_to_read(const char *path, struct patience *p, sqlite3 **ret, str
                 return fail(*ret, "open", err);
         /* Holes are no bytes. */
         p->left = STEPS_FREE + MIN((int64_t)st.st_size, (int64_t)st.st_blocks * 512) * STEPS_A_BYTE;
-        sqlite3_progress_handler(*ret, STEPS_A_LOOK, look, p);
+        sqlite3_progress_handler(*ret, STEPS_A_LOOK, count_steps, p);
         return check_table(*ret, err);
 }
 

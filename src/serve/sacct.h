@@ -17,8 +17,8 @@ struct job_request {
 static inline struct value job_request_here(struct value here, struct value of_job,
                                             struct value nodes)
 {
-        bool is_alone = value_there(nodes) && nodes.v == 1;
-        return value_there(here) ? here : is_alone ? of_job : value_missing(STATE_NONE);
+        bool is_alone = value_is_set(nodes) && nodes.v == 1;
+        return value_is_set(here) ? here : is_alone ? of_job : value_missing(STATE_NONE);
 }
 
 /* The lines that sacct_ask asks for. False when none is of the job. Pure. */

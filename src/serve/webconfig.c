@@ -193,7 +193,7 @@ static int webconfig_take(struct reader *r, const yaml_event_t *e)
         return 0;
 }
 
-static int check(struct reader *r)
+static int check_config(struct reader *r)
 {
         const struct webconfig *w = r->ret;
         if (!w->cert_file[0] != !w->key_file[0])
@@ -249,7 +249,7 @@ int webconfig_parse(const char *text, size_t len, const char *dir, struct webcon
         if (done == 0)
                 done = parse(&r, &y, text, len);
         if (done == 0)
-                done = check(&r);
+                done = check_config(&r);
         if (done == 0)
                 *ret = *w;
         free(w);

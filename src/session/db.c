@@ -118,7 +118,7 @@ static int64_t bytes_of(const char *path)
         return stat(path, &st) < 0 ? 0 : MIN((int64_t)st.st_size, (int64_t)st.st_blocks * 512);
 }
 
-static int look(void *arg)
+static int count_pages(void *arg)
 {
         struct db *db = arg;
         db->steps += STEPS_A_LOOK + pages_seen(db) * STEPS_A_PAGE;
@@ -213,7 +213,7 @@ int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err)
         db->opened_ns = clock_mono_ns();
         /* A recorder may write for months. */
         if (mode != DB_WRITE)
-                sqlite3_progress_handler(db->h, STEPS_A_LOOK, look, db);
+                sqlite3_progress_handler(db->h, STEPS_A_LOOK, count_pages, db);
         return 0;
 }
 

@@ -93,13 +93,13 @@ void facts_from_session(struct run_facts *f, struct session_reader *r)
         f->cpus = take_number(r, "cpus_usable");
         f->system_cpus = take_number(r, "cpus_online");
         f->pid = take_number(r, "command_pid");
-        if (!value_there(f->pid))
+        if (!value_is_set(f->pid))
                 f->pid = take_number(r, "target_pid");
         f->uid = take_number(r, "uid");
         take_text(r, "os", f->os, sizeof(f->os));
         take_text(r, "slurm_job", f->slurm_job, sizeof(f->slurm_job));
         f->rank = take_number(r, "rank");
-        if (!value_there(f->rank))
+        if (!value_is_set(f->rank))
                 f->rank = take_number(r, "mpi_rank");
         f->local_rank = take_number(r, "local_rank");
         f->node_rank = take_number(r, "node_rank");

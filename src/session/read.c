@@ -332,7 +332,7 @@ const struct entity *session_entity(const struct session_reader *r, size_t at)
 static void put_verdict(struct row *row, bool *present, size_t series, struct value v)
 {
         if (series == SERIES_WORKLOAD) {
-                *present = value_there(v);
+                *present = value_is_set(v);
                 row->verdict.workload =
                     v.v >= 0 && v.v < WORKLOAD_COUNT ? (enum workload)v.v : WORKLOAD_UNKNOWN;
         } else if (series == SERIES_RULE) {

@@ -205,7 +205,7 @@ static void take_busier(struct value *to, const struct raw *raw, const struct me
 {
         struct value other = {.state = STATE_NONE};
         set_value(&other, raw, t);
-        if (value_there(other) && other.v > to->v)
+        if (value_is_set(other) && other.v > to->v)
                 *to = other;
 }
 
@@ -231,7 +231,7 @@ void translate_reading(const struct binding *b, const struct reading *reading, s
                 /* A field the source does not have is no reason; another field's may be. */
                 if (raw->state == STATE_NONE)
                         continue;
-                if (LIKELY(!value_there(*to)))
+                if (LIKELY(!value_is_set(*to)))
                         set_value(to, raw, t);
                 else if (t->conversion == CONVERT_ENGINE_RATIO)
                         take_busier(to, raw, t);

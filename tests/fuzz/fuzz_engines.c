@@ -12,7 +12,7 @@
 
 static void check(struct value v)
 {
-        if (value_there(v) && !(v.v >= 0))
+        if (value_is_set(v) && !(v.v >= 0))
                 abort();
 }
 

@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 if (k->trouble >= RAS_TROUBLE_COUNT || k->pid < 0 ||
                     memchr(k->text, 27, strlen(k->text)) || memchr(k->host, 27, strlen(k->host)))
                         abort();
-                if (value_there(k->count) && value_there(k->most) && k->trouble == RAS_BEHIND &&
+                if (value_is_set(k->count) && value_is_set(k->most) && k->trouble == RAS_BEHIND &&
                     k->count.v >= k->most.v)
                         abort();
         }

@@ -95,7 +95,7 @@ static void change(struct value *v, const char *text)
                 *v = value_missing(STATE_UNSUPPORTED);
         else if (text[0] == '=')
                 *v = value_ok(strtod(text + 1, NULL));
-        else if (value_there(*v))
+        else if (value_is_set(*v))
                 v->v *= strtod(text + 1, NULL);
 }
 

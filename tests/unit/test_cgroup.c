@@ -183,7 +183,7 @@ static void make_machine(const char *root)
 
 static double or_minus(struct value v)
 {
-        return value_there(v) ? v.v : -1;
+        return value_is_set(v) ? v.v : -1;
 }
 
 /* -1: missing. What a group does not say is missing, and never a neighbour's or a sum cut short. */

@@ -242,9 +242,9 @@ static void real_util_values(void **state UNUSED)
         s.m[METRIC_GPU_UTIL] = value_ok(0.5); /* stands in for gr_active */
         assert_true(fabs(real_util(&s, &o).v - (28 + 17.5 + 8 + 5)) < 1e-9);
         s.m[METRIC_TENSOR_ACTIVE] = value_missing(STATE_BLANK);
-        assert_false(value_there(real_util(&s, &o)));
+        assert_false(value_is_set(real_util(&s, &o)));
         assert_int_equal(weights_parse("1,0,1,2", &o.weights, NULL), 0);
-        assert_true(value_there(real_util(&s, &o))); /* tensor has no weight now */
+        assert_true(value_is_set(real_util(&s, &o))); /* tensor has no weight now */
         assert_true(fabs(o.weights.sm - 0.25) < 1e-12 && fabs(o.weights.gr - 0.5) < 1e-12);
 }
 

@@ -201,9 +201,9 @@ static void knows_its_own_machine(void **state UNUSED)
         static const char *const here[] = {
             NULL, "", "localhost", "localhost:5555", "127.0.0.1", "unix:///run/x.sock"};
         for (size_t i = 0; i < ARRAY_LEN(here); i++)
-                assert_true(dcgm_host_is_here(here[i]));
-        assert_false(dcgm_host_is_here("node7"));
-        assert_false(dcgm_host_is_here("10.0.0.1:5555"));
+                assert_true(dcgm_host_is_local(here[i]));
+        assert_false(dcgm_host_is_local("node7"));
+        assert_false(dcgm_host_is_local("10.0.0.1:5555"));
 }
 
 static size_t read_all(int fd, char *buf, size_t size)

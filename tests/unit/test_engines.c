@@ -92,12 +92,12 @@ static void each_engine_is_read(void **state UNUSED)
                 assert_int_equal(reading.kind, rows[i].kind);
                 assert_string_equal(reading.model, rows[i].model);
                 for (size_t k = 0; k < ARRAY_LEN(want); k++)
-                        assert_true(want[k] < 0 ? !value_there(reading.v[of[k]])
+                        assert_true(want[k] < 0 ? !value_is_set(reading.v[of[k]])
                                                 : is_near(reading.v[of[k]], want[k]));
                 for (size_t k = 0; k < ARRAY_LEN(times); k++) {
                         const struct serving_histogram *h = &reading.times[k];
                         if (times[k] < 0)
-                                assert_false(value_there(h->sum) && value_there(h->count));
+                                assert_false(value_is_set(h->sum) && value_is_set(h->count));
                         else
                                 assert_true(is_near(value_ok(h->sum.v / h->count.v), times[k]));
                 }
@@ -121,7 +121,7 @@ static void what_is_no_figure_is_missing(void **state UNUSED)
               "vllm:generation_tokens_total 7 1700000000000\n");
         assert_int_equal(reading.kind, ENGINE_VLLM);
         for (size_t i = 0; i < SERVING_COUNT; i++)
-                assert_true(value_there(reading.v[i]) == (i == SERVING_OUTPUT_TOTAL));
+                assert_true(value_is_set(reading.v[i]) == (i == SERVING_OUTPUT_TOTAL));
 }
 
 static void series_are_added_and_ratios_averaged(void **state UNUSED)
@@ -388,7 +388,7 @@ static void headroom_ends_at_the_fullest_unit(void **state UNUSED)
         assert_int_equal(decide(&s, &m).size, SERVING_SIZE_ADD);
         s.v[SERVING_CACHE_USED] = value_missing(STATE_NONE);
         m.input[SERVING_IN_TENSOR] = m.input[SERVING_IN_DRAM] = value_missing(STATE_DENIED);
-        assert_false(value_there(decide(&s, &m).v[SERVED_HEADROOM]));
+        assert_false(value_is_set(decide(&s, &m).v[SERVED_HEADROOM]));
 }
 
 static void a_gpu_is_spare_where_the_others_carry_the_load(void **state UNUSED)

@@ -434,7 +434,7 @@ static void main_threads_are_summed(void **state UNUSED)
         put_thread(300, 300, 130, 'S');
         const struct host *h = tick();
         is(h, 0, EVIDENCE_CPU_FIRST, 0.8);
-        assert_false(value_there(h->evidence[1].e[EVIDENCE_CPU_FIRST])); /* 400 shows no threads */
+        assert_false(value_is_set(h->evidence[1].e[EVIDENCE_CPU_FIRST])); /* 400 shows no threads */
 }
 
 /* More threads than are looked at in one go: the busy one stays in sight. */
@@ -455,7 +455,7 @@ static void many_threads_go_by_turns(void **state UNUSED)
                 if (i > 1)
                         is(h, 0, EVIDENCE_CPU_FIRST, 0.1); /* the main thread always */
                 struct value v = h->evidence[0].e[EVIDENCE_CPU_THREAD];
-                seen += value_there(v) && v.v > 0.75 && v.v < 0.85;
+                seen += value_is_set(v) && v.v > 0.75 && v.v < 0.85;
         }
         assert_true(seen >= 5);
 }
@@ -487,7 +487,7 @@ static void frameworks_are_known_by_what_is_mapped(void **state UNUSED)
                 tick();
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 struct value v = hosts[now].evidence[i].e[EVIDENCE_FRAMEWORK];
-                if (!value_there(v) || v.v != rows[i].is)
+                if (!value_is_set(v) || v.v != rows[i].is)
                         fail_msg("%s: %g", rows[i].why, v.v);
         }
 }
@@ -508,7 +508,7 @@ static void a_cut_path_is_found(void **state UNUSED)
                 assert_int_equal(framework_begin(&l, proc, 600), 0);
                 while (!framework_go_on(&l, &v))
                         ;
-                assert_true(value_there(v) && v.v == FRAMEWORK_TORCH);
+                assert_true(value_is_set(v) && v.v == FRAMEWORK_TORCH);
                 close(proc);
         }
 }

@@ -24,7 +24,7 @@ static double read_back(const char *name, double written, enum metric metric)
         snprintf(schema.names[0], sizeof(schema.names[0]), "%s", name);
         translate_bind(&binding, &schema);
         translate_reading(&binding, &reading, &sample);
-        return value_there(sample.m[metric]) ? sample.m[metric].v : NAN;
+        return value_is_set(sample.m[metric]) ? sample.m[metric].v : NAN;
 }
 
 /* A value that the metric may have and that has no rest in any of the units. */

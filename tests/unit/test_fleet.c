@@ -200,7 +200,7 @@ static void test_answers(void **state)
                         assert_string_equal(answer_label(&a.series[0], "user"), "u");
                         assert_string_equal(answer_label(&a.series[0], "job"), "");
                         assert_true(a.series[0].v.v == 1.5);
-                        assert_false(value_there(a.series[1].v));
+                        assert_false(value_is_set(a.series[1].v));
                 }
                 answer_finish(&a);
         }

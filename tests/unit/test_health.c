@@ -187,7 +187,7 @@ static void memory_without_a_total(void **state UNUSED)
         row.sample.m[METRIC_FB_USED] = value_ok(1);
         row.sample.m[METRIC_FB_TOTAL] = value_ok(0);
         assert_int_equal(compute_row(&c, 0, NULL, &row), 0);
-        assert_false(value_there(row.sample.m[METRIC_FB_USED_RATIO]));
+        assert_false(value_is_set(row.sample.m[METRIC_FB_USED_RATIO]));
         compute_finish(&c);
 }
 
@@ -204,8 +204,8 @@ static void replays_a_second(void **state UNUSED)
                 row.sample.m[METRIC_PCIE_REPLAY] = value_ok(ticks[i].count);
                 assert_int_equal(compute_row(&c, (int64_t)i * 2000000000, NULL, &row), 0);
                 struct value rate = row.sample.m[METRIC_PCIE_REPLAY_RATE];
-                assert_int_equal(value_there(rate), ticks[i].rate >= 0);
-                if (value_there(rate))
+                assert_int_equal(value_is_set(rate), ticks[i].rate >= 0);
+                if (value_is_set(rate))
                         assert_float_equal(rate.v, ticks[i].rate, 1e-9);
         }
         compute_finish(&c);
@@ -283,7 +283,7 @@ static void over_time(void **state UNUSED)
                 row.sample.m[METRIC_ECC_DBE_VOLATILE] = value_ok(ticks[i].dbe);
                 assert_int_equal(compute_row(&c, (int64_t)i * 500000000, NULL, &row), 0);
                 struct value rate = row.sample.m[METRIC_PCIE_REPLAY_RATE];
-                if (value_there(rate) != ticks[i].rate_there || rate.v != ticks[i].rate ||
+                if (value_is_set(rate) != ticks[i].rate_there || rate.v != ticks[i].rate ||
                     row.health.state != ticks[i].health)
                         fail_msg("tick %zu: %s", i, ticks[i].why);
         }

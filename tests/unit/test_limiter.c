@@ -1076,9 +1076,9 @@ static void clocks(void **state UNUSED)
                 struct value nvml =
                     counts[i].nvml > 0 ? value_ok(counts[i].nvml) : value_missing(STATE_NONE);
                 struct value v = effective_clock(value_ok(counts[i].cycles), nvml, counts[i].peak);
-                if (value_there(v) != (counts[i].want > 0) ||
-                    (value_there(v) && fabs(v.v - counts[i].want) > 1))
-                        fail_msg("%s: %.0f", counts[i].why, value_there(v) ? v.v : -1.0);
+                if (value_is_set(v) != (counts[i].want > 0) ||
+                    (value_is_set(v) && fabs(v.v - counts[i].want) > 1))
+                        fail_msg("%s: %.0f", counts[i].why, value_is_set(v) ? v.v : -1.0);
         }
         assert_int_equal(
             effective_clock(value_missing(STATE_UNSUPPORTED), value_ok(1e9), h200).state,

@@ -372,8 +372,8 @@ static void test_accounting(void **state UNUSED)
                 assert_true(value_or(q.nodes, -1) == rows[i].nodes);
         }
         assert_true(owners_cpus("16").v == 16 && owners_cpus("16(x4)").v == 16);
-        assert_false(value_there(owners_cpus("72(x2),36")) || value_there(owners_cpus("")) ||
-                     value_there(owners_cpus("0")) || value_there(owners_cpus("8,8")));
+        assert_false(value_is_set(owners_cpus("72(x2),36")) || value_is_set(owners_cpus("")) ||
+                     value_is_set(owners_cpus("0")) || value_is_set(owners_cpus("8,8")));
 }
 
 /* A record's use goes into the text of its counters and comes back; other lines are passed over. */
@@ -391,10 +391,10 @@ static void test_use_of_a_record(void **state UNUSED)
         strbuf_puts(&text, "gpu 64 util=1\ngpu x util=1\njob cpus=-1\ngpu 1\n");
         back = (struct record){0};
         record_parse_use(strbuf_str(&text), &back);
-        assert_true(back.use.cpu_s.v == 12.5 && !value_there(back.use.cpus));
+        assert_true(back.use.cpu_s.v == 12.5 && !value_is_set(back.use.cpus));
         assert_int_equal(back.n_each, 2);
-        assert_false(value_there(back.each[0].util));
-        assert_true(value_there(back.each[1].util) && back.each[1].util.v == 0);
+        assert_false(value_is_set(back.each[0].util));
+        assert_true(value_is_set(back.each[1].util) && back.each[1].util.v == 0);
         assert_true(back.each[1].memory_peak.v == 5e9);
         assert_true(record_gpu_name(&r, 1, name, sizeof(name)));
         assert_string_equal(name, "2/7");

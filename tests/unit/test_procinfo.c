@@ -44,8 +44,8 @@ static void what_is_gone_is_missing(void **state UNUSED)
         struct procinfo p;
         procinfo_read(r, 31337, NS_PER_S, &p);
         assert_int_equal(p.state, STATE_NONE);
-        assert_false(value_there(p.uid));
-        assert_false(value_there(p.rss));
+        assert_false(value_is_set(p.uid));
+        assert_false(value_is_set(p.rss));
         assert_string_equal(p.user, "");
         procinfo_close(r);
 }

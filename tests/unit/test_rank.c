@@ -149,7 +149,7 @@ static const struct {
 
 static void check(struct value v, double expected)
 {
-        assert_int_equal(value_there(v), expected != NONE);
+        assert_int_equal(value_is_set(v), expected != NONE);
         if (expected != NONE)
                 assert_true(v.v == expected);
 }

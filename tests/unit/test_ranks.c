@@ -469,9 +469,9 @@ static void causes(void **state UNUSED)
                     (j.n_stragglers == 1 && j.stragglers[0].rank != 4))
                         fail_msg("%s: %zu named, %d, not %d", judged[row].why, j.n_stragglers,
                                  (int)said, (int)judged[row].cause);
-                assert_int_equal(value_there(j.ranks[0].mean[JOB_WORK]),
+                assert_int_equal(value_is_set(j.ranks[0].mean[JOB_WORK]),
                                  !isnan(judged[row].others.work));
-                assert_false(value_there(j.ranks[0].mean[JOB_LINK]));
+                assert_false(value_is_set(j.ranks[0].mean[JOB_LINK]));
                 job_finish(&j);
         }
 }

@@ -150,8 +150,8 @@ static void scales(void **state UNUSED)
         /* A value that is only repeated is not a new one; nor does it come back as 0. */
         struct value old = {.v = 5, .age_ms = 3000, .state = STATE_STALE};
         assert_int_equal(cell_from(old, 1, 1), M(STALE));
-        assert_false(value_there(cell_value(M(STALE), 1, 1)));
-        assert_false(value_there(cell_value(CELL_MISSING(99), 1, 1)));
+        assert_false(value_is_set(cell_value(M(STALE), 1, 1)));
+        assert_false(value_is_set(cell_value(CELL_MISSING(99), 1, 1)));
 }
 
 /* ---- whole files ---- */

@@ -245,7 +245,7 @@ static void units_of_dcgm(void **state UNUSED)
         };
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
                 struct value v = taken(&cases[i].given, cases[i].metric);
-                if (!value_there(v) || v.v != cases[i].v)
+                if (!value_is_set(v) || v.v != cases[i].v)
                         fail_msg("%s: %g (%s)", cases[i].given.field[0], v.v, cases[i].why);
         }
 }

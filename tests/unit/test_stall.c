@@ -91,7 +91,7 @@ static void says_stalled_only_of_what_stopped(void **state UNUSED)
                 for (size_t k = 0; k < ARRAY_LEN(intervals); k++) {
                         struct value v = play(i, intervals[k]);
                         double slack = cases[i].least > 0 ? 8 : 0; /* the means settle */
-                        if (!value_there(v) || v.v > cases[i].most + intervals[k] ||
+                        if (!value_is_set(v) || v.v > cases[i].most + intervals[k] ||
                             v.v < cases[i].least - slack - intervals[k])
                                 fail_msg("%s, every %g s: %g", cases[i].why, intervals[k], v.v);
                 }
@@ -105,7 +105,7 @@ static void unknown_without_counters(void **state UNUSED)
         sample.m[METRIC_GPU_UTIL] = value_ok(1);
         sample.m[METRIC_POWER] = value_ok(130);
         for (int64_t t = 1; t < 200; t++)
-                assert_false(value_there(stall_add(&s, &sample, NULL, t * NS_PER_S)));
+                assert_false(value_is_set(stall_add(&s, &sample, NULL, t * NS_PER_S)));
 }
 
 static void a_gap_says_nothing(void **state UNUSED)

@@ -40,8 +40,8 @@ static void percentiles(void **state UNUSED)
                 spread_finish(&s);
         }
         struct spread none = {0};
-        assert_false(value_there(spread_mean(&none)));
-        assert_false(value_there(spread_quantile(&none, 0.5)));
+        assert_false(value_is_set(spread_mean(&none)));
+        assert_false(value_is_set(spread_quantile(&none, 0.5)));
 }
 
 static void percentiles_of_many_are_within_three_percent(void **state UNUSED)
@@ -68,7 +68,7 @@ static void values_that_are_counted(void **state UNUSED)
         assert_float_equal(spread_mean(&s).v, 3, 1e-12);
         assert_float_equal(spread_min(&s).v, 0, 0);
         assert_float_equal(spread_max(&s).v, 8, 0);
-        assert_false(value_there(spread_quantile(&s, 0.5)));
+        assert_false(value_is_set(spread_quantile(&s, 0.5)));
         assert_null(s.steps);
 }
 

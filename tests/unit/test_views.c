@@ -466,7 +466,7 @@ static void make_starved(struct scene *s)
 {
         struct row *row = &s->rows[0];
         for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                if (metric_info(m)->unit == UNIT_RATIO && value_there(row->sample.m[m]))
+                if (metric_info(m)->unit == UNIT_RATIO && value_is_set(row->sample.m[m]))
                         set(row, m, 0);
         }
 }

@@ -24,7 +24,7 @@ static struct value side_value(const struct diff_side *side, size_t offset)
         for (size_t i = 0; i < side->n; i++) {
                 struct value v;
                 memcpy(&v, (const char *)&side->runs[i] + offset, sizeof(v));
-                if (!value_there(v))
+                if (!value_is_set(v))
                         return value_missing(STATE_NONE);
                 sum += v.v;
         }
@@ -39,12 +39,12 @@ static bool explain_clock(const struct diff_side *base, const struct diff_side *
 {
         struct value a = SIDE_VALUE(base, clock), b = SIDE_VALUE(now, clock);
         struct value la = SIDE_VALUE(base, power_limit), lb = SIDE_VALUE(now, power_limit);
-        if (!value_there(a) || !value_there(b) || !(a.v > 0) || !(b.v > 0))
+        if (!value_is_set(a) || !value_is_set(b) || !(a.v > 0) || !(b.v > 0))
                 return false;
         double part = -log(b.v / a.v) / log1p(row->change);
         if (!(part >= DIFF_EXPLAINS))
                 return false;
-        bool limit = value_there(la) && value_there(lb) && (lb.v - la.v) * (b.v - a.v) > 0 &&
+        bool limit = value_is_set(la) && value_is_set(lb) && (lb.v - la.v) * (b.v - a.v) > 0 &&
                      fabs(lb.v - la.v) > 0.01 * la.v;
         *ret = (struct diff_cause){.kind = limit ? DIFF_CAUSE_POWER_LIMIT : DIFF_CAUSE_CLOCK,
                                    .base = limit ? la.v : a.v,
@@ -106,7 +106,7 @@ static void split(const struct diff_side *side, double figure, bool has_startup,
 {
         double worked = figure - (has_startup ? startup_of(side) : 0);
         *ret_kernels = *ret_gaps = value_missing(STATE_NONE);
-        if (!value_there(engine) || !(worked > 0))
+        if (!value_is_set(engine) || !(worked > 0))
                 return;
         double share = MIN(engine.v, 1.0);
         *ret_kernels = value_ok(share * worked);
@@ -124,7 +124,7 @@ static bool owns_gaps(enum limiter l)
  * is not known. */
 static bool moved_its_part(const struct diff_row *row, const struct diff_cause *c)
 {
-        if (!value_there(c->kernels_base) || !value_there(c->kernels_now))
+        if (!value_is_set(c->kernels_base) || !value_is_set(c->kernels_now))
                 return true;
         double sign = row->now.v > row->base.v ? 1 : -1;
         double kernels = sign * (c->kernels_now.v - c->kernels_base.v);
@@ -137,7 +137,7 @@ static bool moved_its_part(const struct diff_row *row, const struct diff_cause *
 static bool refine(const struct diff_row *row, struct diff_cause *c)
 {
         double change = row->now.v - row->base.v;
-        if (!value_there(c->kernels_base) || !value_there(c->kernels_now))
+        if (!value_is_set(c->kernels_base) || !value_is_set(c->kernels_now))
                 return true;
         double kernels = (c->kernels_now.v - c->kernels_base.v) / change;
         double gaps = (c->gaps_now.v - c->gaps_base.v) / change;
@@ -169,7 +169,7 @@ static bool explain_time(const struct diff_side *base, const struct diff_side *n
                                         .engine_now = SIDE_VALUE(now, engine)};
         split(base, row->base.v, whole, c.engine_base, &c.kernels_base, &c.gaps_base);
         split(now, row->now.v, whole, c.engine_now, &c.kernels_now, &c.gaps_now);
-        if (!limiter && !value_there(c.kernels_base))
+        if (!limiter && !value_is_set(c.kernels_base))
                 return false;
         /* A share that moves because the rest of the step became shorter is a symptom. */
         bool is_alike = fabs(c.now - c.base) < SHARE_SAME;
@@ -220,8 +220,8 @@ static const struct diff_row *find_part(const struct diff_side *base, const stru
                 double part = (b - a) / change;
                 bool inner = best && a < cause->part_base && part > ALIKE * most;
                 bool more = !best || part * ALIKE > most;
-                if (!r->is_phase || r->better != DIFF_LESS_IS_FASTER || !value_there(r->base) ||
-                    !value_there(r->now) || a > row->base.v * 1.01 || part < DIFF_EXPLAINS ||
+                if (!r->is_phase || r->better != DIFF_LESS_IS_FASTER || !value_is_set(r->base) ||
+                    !value_is_set(r->now) || a > row->base.v * 1.01 || part < DIFF_EXPLAINS ||
                     (!more && !inner))
                         continue;
                 most = part;

@@ -12,7 +12,7 @@ struct checker {
 };
 
 /* A place for a difference; one of each kind and side is told. NULL when it was told. */
-static struct diff_check *tell(struct checker *c, enum diff_check_kind kind, bool is_new)
+static struct diff_check *add_check(struct checker *c, enum diff_check_kind kind, bool is_new)
 {
         for (size_t i = 0; i < c->d->n_checks; i++) {
                 if (c->d->checks[i].kind == kind && c->d->checks[i].is_new == is_new)
@@ -40,7 +40,7 @@ static void text(struct checker *c, enum diff_check_kind kind, const char *base,
 {
         if (strcmp(base, now) == 0)
                 return;
-        struct diff_check *check = tell(c, kind, false);
+        struct diff_check *check = add_check(c, kind, false);
         if (!check)
                 return;
         snprintf(check->base, sizeof(check->base), "%.150s", base);
@@ -53,10 +53,10 @@ static void text(struct checker *c, enum diff_check_kind kind, const char *base,
 static struct diff_check *number(struct checker *c, enum diff_check_kind kind, struct value base,
                                  struct value now, double tolerance)
 {
-        if (!value_there(base) || !value_there(now) ||
+        if (!value_is_set(base) || !value_is_set(now) ||
             fabs(base.v - now.v) <= tolerance * fabs(base.v))
                 return NULL;
-        struct diff_check *check = tell(c, kind, false);
+        struct diff_check *check = add_check(c, kind, false);
         if (check) {
                 check->base_v = base;
                 check->now_v = now;
@@ -76,7 +76,7 @@ static void counts(struct checker *c, enum diff_check_kind kind, size_t base, si
 static void one_side(struct checker *c, enum diff_check_kind kind, bool is_new, bool wrong,
                      const char *text, struct value v)
 {
-        struct diff_check *check = wrong ? tell(c, kind, is_new) : NULL;
+        struct diff_check *check = wrong ? add_check(c, kind, is_new) : NULL;
         if (!check)
                 return;
         snprintf(is_new ? check->now : check->base, DIFF_TEXT_MAX, "%s", text);
@@ -120,7 +120,7 @@ static void unmatched(struct checker *c, const struct diff_run *a, const struct 
                 const struct diff_series *s = &a->series[i];
                 if (diff_series_find(b, s->name, s->kind))
                         continue;
-                if (!check && !(check = tell(c, DIFF_CHECK_PHASES, is_new)))
+                if (!check && !(check = add_check(c, DIFF_CHECK_PHASES, is_new)))
                         return;
                 char *to = is_new ? check->now : check->base;
                 size_t len = strlen(to);
@@ -137,7 +137,7 @@ static void missing_counters(struct checker *c, const struct diff_run *a, const 
         for (size_t i = 0; i < TRACE_COUNT; i++) {
                 if (a->windows[i].n == 0 || b->windows[i].n > 0)
                         continue;
-                if (!check && !(check = tell(c, DIFF_CHECK_COUNTERS, is_new)))
+                if (!check && !(check = add_check(c, DIFF_CHECK_COUNTERS, is_new)))
                         return;
                 char *to = is_new ? check->now : check->base;
                 size_t len = strlen(to);

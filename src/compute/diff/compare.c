@@ -122,7 +122,7 @@ static size_t row_of(const struct diff *d, enum diff_gate_of of)
  * Within only when even the worst of the interval is; beyond when the change is, and is surely one.
  * Everything between is open.
  */
-static enum diff_gate_result judge(const struct diff_row *row, const struct diff_gate *gate)
+static enum diff_gate_result judge_gate(const struct diff_row *row, const struct diff_gate *gate)
 {
         double unit = gate->relative ? 1 : row->base.v;
         if (!row->has_interval || (row->word == DIFF_INCONCLUSIVE && row->low == row->high) ||
@@ -145,7 +145,7 @@ void diff_judge_gates(struct diff *d)
                         continue;
                 const struct diff_row *row = &d->rows[gate->row];
                 if (!row->why[0] || row->has_interval)
-                        gate->result = judge(row, gate);
+                        gate->result = judge_gate(row, gate);
                 /* What is not known for another reason than its width stays open. */
                 bool opposed = gate->of == DIFF_GATE_TIME && d->opposed != SIZE_MAX;
                 if ((row->word == DIFF_INCONCLUSIVE && !row->is_wide) || opposed)

@@ -105,7 +105,7 @@ bool diff_is_clock(const struct diff_series *s)
 
 double diff_sample_s(const struct diff_run *run)
 {
-        if (value_there(run->interval_s) && run->interval_s.v > 0)
+        if (value_is_set(run->interval_s) && run->interval_s.v > 0)
                 return MIN(run->interval_s.v, run->seconds);
         return run->ticks > 0 ? run->seconds / (double)run->ticks : 0;
 }
@@ -150,7 +150,7 @@ static void join_series(struct diff_run *run, struct diff_run *rank)
 
 static struct value sum_of(struct value a, struct value b)
 {
-        return value_there(a) && value_there(b) ? value_ok(a.v + b.v) : value_missing(STATE_NONE);
+        return value_is_set(a) && value_is_set(b) ? value_ok(a.v + b.v) : value_missing(STATE_NONE);
 }
 
 void diff_run_join(struct diff_run *run, struct diff_run *rank)
@@ -167,8 +167,8 @@ void diff_run_join(struct diff_run *run, struct diff_run *rank)
         run->observed = MIN(run->observed, rank->observed);
         run->startup_s = MAX(run->startup_s, rank->startup_s);
         run->energy_j = sum_of(run->energy_j, rank->energy_j);
-        if (!value_there(run->peak_memory) ||
-            (value_there(rank->peak_memory) && rank->peak_memory.v > run->peak_memory.v))
+        if (!value_is_set(run->peak_memory) ||
+            (value_is_set(rank->peak_memory) && rank->peak_memory.v > run->peak_memory.v))
                 run->peak_memory = rank->peak_memory;
         if (rank->ended[0])
                 memcpy(run->ended, rank->ended, sizeof(run->ended));

@@ -10,7 +10,7 @@
 
 static bool is_on_both_sides(const struct diff_row *row)
 {
-        return value_there(row->base) && value_there(row->now);
+        return value_is_set(row->base) && value_is_set(row->now);
 }
 
 static bool is_change(enum diff_word word)

@@ -66,21 +66,21 @@ static bool is_cut(const struct diff_side *side, const struct diff_row *row)
 
 static const char *why_missing(const struct measurer *m, const struct diff_row *row)
 {
-        if (value_there(row->base))
+        if (value_is_set(row->base))
                 return is_cut(m->now, row) ? "NEW was cut short" : "not recorded in NEW";
-        if (value_there(row->now))
+        if (value_is_set(row->now))
                 return is_cut(m->base, row) ? "BASE was cut short" : "not recorded in BASE";
         return "not recorded";
 }
 
 static void decide(const struct measurer *m, struct diff_row *row)
 {
-        if (m->d->identical && value_there(row->base)) {
+        if (m->d->identical && value_is_set(row->base)) {
                 row->method = DIFF_BY_IDENTITY;
                 row->has_interval = true;
                 row->change = row->low = row->high = 0;
                 row->word = DIFF_SAME;
-        } else if (!value_there(row->base) || !value_there(row->now)) {
+        } else if (!value_is_set(row->base) || !value_is_set(row->now)) {
                 measure_say(row, why_missing(m, row));
         } else if (!row->has_interval) {
                 measure_say(row, "one run a side tells no noise: give repeats, or " STEPS_HOW);
@@ -157,7 +157,7 @@ struct diff_row *measure_row(const struct measurer *m, const struct diff_row *as
                 fill_change(m, &f, row);
         decide(m, row);
         bool few = method == DIFF_BY_WINDOWS && MIN(row->n_base, row->n_now) < STATS_LEAST;
-        if (few && value_there(row->base) && value_there(row->now) && !row->has_interval)
+        if (few && value_is_set(row->base) && value_is_set(row->now) && !row->has_interval)
                 measure_say(row, "too few samples");
         return row;
 }
@@ -193,18 +193,18 @@ static bool take_startup(const struct diff_run *run, const void *arg UNUSED, str
 
 static bool take_energy(const struct diff_run *run, const void *arg UNUSED, struct estimate *ret)
 {
-        return measure_plain(run->energy_j.v, value_there(run->energy_j) && run->has_seconds, ret);
+        return measure_plain(run->energy_j.v, value_is_set(run->energy_j) && run->has_seconds, ret);
 }
 
 static bool take_peak(const struct diff_run *run, const void *arg UNUSED, struct estimate *ret)
 {
-        return measure_plain(run->peak_memory.v, value_there(run->peak_memory) && run->has_seconds,
+        return measure_plain(run->peak_memory.v, value_is_set(run->peak_memory) && run->has_seconds,
                              ret);
 }
 
 static bool take_throttled(const struct diff_run *run, const void *arg UNUSED, struct estimate *ret)
 {
-        return measure_plain(run->throttled.v, value_there(run->throttled), ret);
+        return measure_plain(run->throttled.v, value_is_set(run->throttled), ret);
 }
 
 static bool take_limiter(const struct diff_run *run, const void *arg, struct estimate *ret)
@@ -281,7 +281,7 @@ static void measure_run(struct measurer *m, const struct diff_series *steps)
                                                 .unit = UNIT_SECONDS,
                                                 .better = DIFF_LESS_IS_FASTER};
         struct diff_row *row = measure_row(m, &run, take_seconds, NULL, DIFF_BY_NOTHING);
-        bool both = row && value_there(row->base) && value_there(row->now);
+        bool both = row && value_is_set(row->base) && value_is_set(row->now);
         if (both && !m->d->identical && !measure_same_steps(m, steps))
                 measure_say(row, "the sides have different numbers of steps");
         if (row && (m->d->identical || m->base->n + m->now->n > 2))
@@ -293,7 +293,7 @@ static void measure_run(struct measurer *m, const struct diff_series *steps)
 static double work_of(const struct diff_run *run, enum trace_metric part, bool in_cycles)
 {
         const struct diff_windows *w = &run->windows[part];
-        double clock = in_cycles && value_there(run->clock) ? run->clock.v : 1;
+        double clock = in_cycles && value_is_set(run->clock) ? run->clock.v : 1;
         return measure_windows_mean(w, false).mean * clock * w->span_s * (double)run->gpus;
 }
 
@@ -380,7 +380,7 @@ static void measure_work_time(struct measurer *m)
         struct diff_row *row = measure_row(m, &as, take_work_time, NULL, DIFF_BY_WINDOWS);
         if (!row)
                 return;
-        bool both = value_there(row->base) && value_there(row->now);
+        bool both = value_is_set(row->base) && value_is_set(row->now);
         if (!m->d->identical && both && row->has_interval)
                 doubt_pauses(m, row);
         if (!m->d->identical && both && !same_work(m) && !same_command(m)) {
@@ -397,8 +397,8 @@ static void measure_memory(struct measurer *m)
 {
         static const struct diff_row as = {.name = "peak memory", .unit = UNIT_BYTES};
         struct diff_row *row = measure_row(m, &as, take_peak, NULL, DIFF_BY_PEAK);
-        if (!row || row->method != DIFF_BY_NOTHING || !value_there(row->base) ||
-            !value_there(row->now))
+        if (!row || row->method != DIFF_BY_NOTHING || !value_is_set(row->base) ||
+            !value_is_set(row->now))
                 return;
         row->method = DIFF_BY_PEAK;
         row->has_interval = true;
@@ -454,8 +454,8 @@ static bool has_evidence(const struct diff *d)
 {
         for (size_t i = 0; i < d->n_rows; i++) {
                 const struct diff_row *row = &d->rows[i];
-                if (row->evidence != DIFF_EVIDENCE_NONE && value_there(row->base) &&
-                    value_there(row->now))
+                if (row->evidence != DIFF_EVIDENCE_NONE && value_is_set(row->base) &&
+                    value_is_set(row->now))
                         return true;
         }
         return false;

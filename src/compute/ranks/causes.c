@@ -52,7 +52,7 @@ static struct value number(double v)
         return isnan(v) ? value_missing(STATE_NONE) : value_ok(v);
 }
 
-static void tell(const struct ask *a, enum compared k)
+static void note_difference(const struct ask *a, enum compared k)
 {
         a->ret->own = number(of(a, k));
         a->ret->peers = number(job_others(a->c->v[k], a->j->n, a->rank));
@@ -84,13 +84,13 @@ static bool late_by_any(const struct ask *a)
 static bool contradicted(const struct ask *a)
 {
         const struct job_rank *r = &a->j->ranks[a->rank];
-        return a->c->steps.tells && !late(a) && value_there(r->late_s) &&
+        return a->c->steps.tells && !late(a) && value_is_set(r->late_s) &&
                r->late_s.v < MAX(NOT_LATE * a->c->steps.step_s, a->steps->chance_s);
 }
 
 static bool other_process(const struct ask *a)
 {
-        tell(a, COMPARED_HOLDERS);
+        note_difference(a, COMPARED_HOLDERS);
         return out(a, COMPARED_HOLDERS) && late_by_any(a);
 }
 
@@ -98,11 +98,11 @@ static bool slow_link(const struct ask *a)
 {
         struct value used = a->j->ranks[a->rank].mean[JOB_LINK];
         const struct job_gpu *g = &a->j->ranks[a->rank].use;
-        tell(a, COMPARED_LINK_SPEED);
+        note_difference(a, COMPARED_LINK_SPEED);
         a->ret->own_more = number(g->links > 0 ? g->generation / g->links : NAN);
         a->ret->peers_more = number(g->links > 0 ? g->lanes / g->links : NAN);
         bool matters = late_by_any(a) || out(a, COMPARED_DRAWS_LESS) ||
-                       (value_there(used) && used.v >= LINK_USED);
+                       (value_is_set(used) && used.v >= LINK_USED);
         return out(a, COMPARED_LINK_SPEED) && matters && !contradicted(a);
 }
 
@@ -128,7 +128,7 @@ static uint64_t own_reasons(const struct ask *a)
 /* A GPU at its power limit may be slow because it has more to do than the others. */
 static bool low_clock(const struct ask *a)
 {
-        tell(a, COMPARED_CLOCK);
+        note_difference(a, COMPARED_CLOCK);
         if (!out(a, COMPARED_CLOCK) || contradicted(a))
                 return false;
         uint64_t reasons = own_reasons(a);
@@ -150,13 +150,13 @@ static bool low_clock(const struct ask *a)
 
 static bool memory_errors(const struct ask *a)
 {
-        tell(a, COMPARED_ERRORS);
+        note_difference(a, COMPARED_ERRORS);
         return out(a, COMPARED_ERRORS) && late_by_any(a);
 }
 
 static bool slow_storage(const struct ask *a)
 {
-        tell(a, COMPARED_IO_WAIT);
+        note_difference(a, COMPARED_IO_WAIT);
         return out(a, COMPARED_IO_WAIT) && (late(a) || idles(a));
 }
 
@@ -164,7 +164,7 @@ static bool core_is_full(const struct ask *a)
 {
         double cpu = of(a, COMPARED_CPU);
         bool thread = of(a, COMPARED_THREAD) >= FULL;
-        tell(a, thread ? COMPARED_THREAD : COMPARED_CPU);
+        note_difference(a, thread ? COMPARED_THREAD : COMPARED_CPU);
         return thread || (isnan(of(a, COMPARED_THREAD)) && cpu >= FULL) ||
                (out(a, COMPARED_CPU) && cpu >= FULL);
 }
@@ -188,7 +188,7 @@ static double more_cpu(const struct ask *a)
 static bool cpu_explains(const struct ask *a)
 {
         double more = more_cpu(a);
-        tell(a, COMPARED_CPU);
+        note_difference(a, COMPARED_CPU);
         return late(a) && a->steps->lasting && more >= SOME_OF_A_CORE &&
                more * a->c->steps.step_s >= EXPLAINS * a->steps->late_s &&
                more * a->c->seconds >= MUCH_S &&
@@ -199,7 +199,7 @@ static bool cpu_explains(const struct ask *a)
 static bool cpu_fills_gaps(const struct ask *a)
 {
         double more = more_cpu(a), gaps = 1 - of(a, COMPARED_IDLES);
-        tell(a, COMPARED_CPU);
+        note_difference(a, COMPARED_CPU);
         return a->j->ranks[a->rank].shared && out(a, COMPARED_CPU) && gaps >= ALL_WAIT &&
                more >= EXPLAINS * gaps && more * a->c->seconds >= MUCH_S && !late(a) &&
                !contradicted(a);
@@ -267,7 +267,7 @@ static bool late_start(const struct ask *a)
                 if (moments[i] == COMPARED_GROWN && !nobody_worked(a, others, of(a, moments[i])))
                         continue;
                 most = behind;
-                tell(a, moments[i]);
+                note_difference(a, moments[i]);
                 a->ret->begin_s = MAX(others, 0);
         }
         a->ret->late_s = a->ret->cost_s = most;
@@ -278,7 +278,7 @@ static bool late_start(const struct ask *a)
 static void tell_pauses(const struct ask *a)
 {
         size_t n = a->c->n_pauses[a->rank];
-        tell(a, COMPARED_PAUSED);
+        note_difference(a, COMPARED_PAUSED);
         a->ret->times = n;
         a->ret->cost_s = of(a, COMPARED_PAUSED) - a->ret->peers.v;
         a->ret->late_s = n > 0 ? of(a, COMPARED_PAUSED) / (double)n : 0;
@@ -326,7 +326,7 @@ static bool slow_steps(const struct ask *a)
         }
         if (!out(a, COMPARED_IN_SLOW))
                 return false;
-        tell(a, COMPARED_IN_SLOW);
+        note_difference(a, COMPARED_IN_SLOW);
         double s = 0;
         for (size_t i = 0; i < v->n_slow; i++)
                 s += (double)(v->slow[i].end_ns - v->slow[i].begin_ns) / 1e9 - v->step_s;
@@ -342,7 +342,7 @@ static bool slow_steps(const struct ask *a)
 static bool not_shown(const struct ask *a)
 {
         if (!late(a)) {
-                tell(a, COMPARED_IDLES);
+                note_difference(a, COMPARED_IDLES);
                 return idles(a) && idles_much(a);
         }
         if (!a->steps->lasting)

@@ -41,7 +41,7 @@ static void add_errors(struct job_gpu *g, const struct value *m)
         double sum = 0;
         bool any = false;
         for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
-                any |= value_there(m[errors[i]]);
+                any |= value_is_set(m[errors[i]]);
                 sum += value_or(m[errors[i]], 0);
         }
         g->remap |= value_or(m[METRIC_REMAP_PENDING], 0) > 0 ||
@@ -60,16 +60,16 @@ static void add_busy(struct job_gpu *g, const struct value *m)
         struct value gen = m[METRIC_PCIE_GEN], lanes = m[METRIC_PCIE_WIDTH];
         uint64_t bits = (uint64_t)value_or(m[METRIC_THROTTLE_REASONS], 0);
         g->busy++;
-        if (value_there(m[METRIC_SM_CLOCK])) {
+        if (value_is_set(m[METRIC_SM_CLOCK])) {
                 g->clock += m[METRIC_SM_CLOCK].v;
                 g->clocks++;
         }
-        if (value_there(gen) && value_there(lanes)) {
+        if (value_is_set(gen) && value_is_set(lanes)) {
                 g->generation += gen.v;
                 g->lanes += lanes.v;
                 g->links++;
         }
-        if (value_there(m[METRIC_POWER_LIMIT])) {
+        if (value_is_set(m[METRIC_POWER_LIMIT])) {
                 g->limit += m[METRIC_POWER_LIMIT].v;
                 g->limits++;
         }
@@ -144,14 +144,14 @@ static void fold_add_row(struct job_fold *fold, const struct row *row, const str
         const struct value *m = row->sample.m;
         struct job_gpu *g = gpu_of(fold, row->sample.who);
         struct value engine =
-            value_there(m[METRIC_GR_ACTIVE]) ? m[METRIC_GR_ACTIVE] : m[METRIC_GPU_UTIL];
+            value_is_set(m[METRIC_GR_ACTIVE]) ? m[METRIC_GR_ACTIVE] : m[METRIC_GPU_UTIL];
         if (!g)
                 return;
         g->ticks++;
         if (!g->held_ns && value_or(m[METRIC_FB_USED], 0) > HELD_BYTES)
                 g->held_ns = f->wall_ns;
         add_errors(g, m);
-        if (!value_there(engine))
+        if (!value_is_set(engine))
                 return;
         if (engine.v >= BUSY)
                 add_busy(g, m);
@@ -226,7 +226,7 @@ void job_fold_host(struct job_fold *fold, const struct host *h)
         add_writes(fold, h);
         if (!own->asked || !own->present)
                 return;
-        if (value_there(own->f[FIGURE_CPU]))
+        if (value_is_set(own->f[FIGURE_CPU]))
                 add_cpu(&fold->own, own->f[FIGURE_CPU].v, h->wall_ns);
         add_memory(&fold->own, value_or(own->f[FIGURE_RSS], 0), h->wall_ns);
         for (size_t i = 0; i < h->n_gpus; i++) {

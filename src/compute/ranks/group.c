@@ -9,7 +9,7 @@
 
 static bool has_same_value(struct value a, struct value b)
 {
-        return value_there(a) == value_there(b) && (!value_there(a) || a.v == b.v);
+        return value_is_set(a) == value_is_set(b) && (!value_is_set(a) || a.v == b.v);
 }
 
 static bool is_copy(const struct run_identity *a, const struct run_identity *b)
@@ -48,12 +48,12 @@ static bool has_other_gpus(const struct run_identity *a, const struct run_identi
 /* One of several ranks, whether or not there is a name for the job. */
 static bool is_rank(const struct run_identity *r)
 {
-        return value_there(r->rank) && !(value_there(r->world) && r->world.v <= 1);
+        return value_is_set(r->rank) && !(value_is_set(r->world) && r->world.v <= 1);
 }
 
 static bool says_job(const struct run_identity *r)
 {
-        return r->readable && (r->job[0] || (is_rank(r) && value_there(r->world)));
+        return r->readable && (r->job[0] || (is_rank(r) && value_is_set(r->world)));
 }
 
 /* By what both say. A launcher without a name for its jobs is taken by command and world size. */
@@ -63,7 +63,7 @@ static bool says_same_job(const struct run_identity *a, const struct run_identit
                 return false;
         if (!a->job[0])
                 return a->command == b->command && has_same_value(a->world, b->world);
-        return (value_there(a->rank) && value_there(b->rank)) || overlaps(a, b);
+        return (value_is_set(a->rank) && value_is_set(b->rank)) || overlaps(a, b);
 }
 
 /* The same run of that job, where ranks occur several times: it may have been started again. */
@@ -106,7 +106,7 @@ static bool has_rank_twice(const struct run_identity *runs, size_t n, const size
 {
         for (size_t i = at; i < n; i++) {
                 for (size_t k = at; k < i && group[i] == at; k++) {
-                        if (group[k] == at && value_there(runs[i].rank) &&
+                        if (group[k] == at && value_is_set(runs[i].rank) &&
                             has_same_value(runs[i].rank, runs[k].rank))
                                 return true;
                 }

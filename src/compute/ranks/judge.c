@@ -113,15 +113,15 @@ static void find_missing(struct job *j)
         double world = 0;
         size_t at = 0;
         for (size_t i = 0; i < j->n; i++) {
-                if (value_there(j->ranks[i].world))
+                if (value_is_set(j->ranks[i].world))
                         world = MAX(world, j->ranks[i].world.v);
         }
         j->world = world;
         j->n_missing = 0;
         for (double rank = 0; rank < world; rank++) {
-                while (at < j->n && value_there(j->ranks[at].rank) && j->ranks[at].rank.v < rank)
+                while (at < j->n && value_is_set(j->ranks[at].rank) && j->ranks[at].rank.v < rank)
                         at++;
-                if (at < j->n && value_there(j->ranks[at].rank) && j->ranks[at].rank.v == rank)
+                if (at < j->n && value_is_set(j->ranks[at].rank) && j->ranks[at].rank.v == rank)
                         continue;
                 if (j->n_missing < ARRAY_LEN(j->missing))
                         j->missing[j->n_missing] = (size_t)rank;
@@ -144,11 +144,11 @@ static void name_ranks(struct job *j)
         for (size_t i = 0; i < j->n; i++) {
                 struct job_rank *r = &j->ranks[i];
                 bool twice =
-                    (i > 0 && value_there(r->rank) && value_there(j->ranks[i - 1].rank) &&
+                    (i > 0 && value_is_set(r->rank) && value_is_set(j->ranks[i - 1].rank) &&
                      j->ranks[i - 1].rank.v == r->rank.v) ||
-                    (i + 1 < j->n && value_there(r->rank) && value_there(j->ranks[i + 1].rank) &&
+                    (i + 1 < j->n && value_is_set(r->rank) && value_is_set(j->ranks[i + 1].rank) &&
                      j->ranks[i + 1].rank.v == r->rank.v);
-                if (value_there(r->rank) && !twice)
+                if (value_is_set(r->rank) && !twice)
                         snprintf(r->label, sizeof(r->label), "%.0f", r->rank.v);
                 else
                         naming_put(&naming, identity_of_rank(r, 0), r->label, sizeof(r->label));

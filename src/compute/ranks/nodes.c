@@ -195,8 +195,9 @@ static void count_twice(struct job *j)
 {
         for (size_t i = 1; i < j->n; i++) {
                 const struct job_rank *a = &j->ranks[i - 1], *b = &j->ranks[i];
-                bool same = value_there(a->rank) && value_there(b->rank) && a->rank.v == b->rank.v;
-                bool before = i > 1 && value_there(j->ranks[i - 2].rank) &&
+                bool same =
+                    value_is_set(a->rank) && value_is_set(b->rank) && a->rank.v == b->rank.v;
+                bool before = i > 1 && value_is_set(j->ranks[i - 2].rank) &&
                               j->ranks[i - 2].rank.v == b->rank.v &&
                               strcmp(j->ranks[i - 2].file, a->file) != 0;
                 if (!same || before || strcmp(a->file, b->file) == 0)

@@ -47,14 +47,14 @@ struct why_answer {
 
 typedef bool why_rule(const struct why_case *c, struct why_answer *ret);
 
-static void say(struct why_answer *ret, const char *fmt, const char *a, const char *b)
+static void format_answer(struct why_answer *ret, const char *fmt, const char *a, const char *b)
 {
         char words[WHY_DETAIL_MAX];
         snprintf(words, sizeof(words), "%.40s%s%.100s", a, b[0] ? " of " : "", b);
         snprintf(ret->detail, sizeof(ret->detail), fmt, words);
 }
 
-#define SAY(ret, a, b) say(ret, "%s", a, b)
+#define SAY(ret, a, b) format_answer(ret, "%s", a, b)
 
 /* "in recvfrom of a socket". */
 static void say_call(const struct why_case *c, const struct look_thread *t, struct why_answer *ret)
@@ -316,7 +316,7 @@ static bool has_rank(const struct why *w, double rank)
 {
         for (size_t i = 0; i < w->n_ranks; i++) {
                 struct value v = w->look->processes[w->ranks[i].process].rank;
-                if (value_there(v) && v.v == rank)
+                if (value_is_set(v) && v.v == rank)
                         return true;
         }
         return false;
@@ -333,7 +333,7 @@ static void expected_ranks(const struct why *w, double *ret_from, double *ret_to
         size_t n = 0;
         for (size_t i = 0; i < w->n_ranks; i++) {
                 const struct look_process *p = &w->look->processes[w->ranks[i].process];
-                if (!value_there(p->rank))
+                if (!value_is_set(p->rank))
                         continue;
                 n++;
                 least = MIN(least, p->rank.v);
@@ -344,7 +344,7 @@ static void expected_ranks(const struct why *w, double *ret_from, double *ret_to
         *ret_from = least;
         *ret_to = most;
         bool one_machine = w->look->n_hosts == 1;
-        if (value_there(world) && most < world.v &&
+        if (value_is_set(world) && most < world.v &&
             (2 * (double)n > world.v || (one_machine && value_or(local, 0) >= world.v))) {
                 *ret_from = 0;
                 *ret_to = world.v - 1;
@@ -423,7 +423,7 @@ static int find_failed_gpus(struct why *w)
         for (uint32_t i = 0; i < w->look->n_gpus; i++) {
                 const struct look_gpu *g = &w->look->gpus[i];
                 int r = 0;
-                if (value_there(g->xid))
+                if (value_is_set(g->xid))
                         r = add_gpu_finding(w, i, WHY_GPU_ERROR, g->problem);
                 else if (value_or(g->lost, 0) > 0)
                         r = add_gpu_finding(w, i, WHY_GPU_LOST, "");
@@ -442,7 +442,7 @@ static const enum why_cause causes_by_nccl[RAS_TROUBLE_COUNT] = {
 
 static void say_ras(const struct ras_rank *r, char *buf, size_t size)
 {
-        if (r->trouble == RAS_BEHIND && value_there(r->count) && value_there(r->most))
+        if (r->trouble == RAS_BEHIND && value_is_set(r->count) && value_is_set(r->most))
                 snprintf(buf, size, "NCCL: it began %.0f of %.0f collectives", r->count.v,
                          r->most.v);
         else
@@ -460,7 +460,8 @@ static uint32_t find_by_nccl_name(const struct why *w, const struct ras_rank *r)
         }
         for (uint32_t i = 0; i < w->n_ranks; i++) {
                 struct value rank = w->look->processes[w->ranks[i].process].rank;
-                if (r->pid == 0 && value_there(rank) && value_there(r->rank) && rank.v == r->rank.v)
+                if (r->pid == 0 && value_is_set(rank) && value_is_set(r->rank) &&
+                    rank.v == r->rank.v)
                         return i;
         }
         return WHY_NONE;
@@ -478,7 +479,7 @@ static int add_word_of_nccl(struct why *w, const struct ras_rank *r)
                 struct why_finding *f = &w->findings[i];
                 size_t n = strlen(f->detail);
                 bool same = (is && f->process == is->process) ||
-                            (value_there(rank) && value_there(f->rank) && f->rank.v == rank.v);
+                            (value_is_set(rank) && value_is_set(f->rank) && f->rank.v == rank.v);
                 if (!same)
                         continue;
                 f->sure |= why_cause_info(f->cause)->sure;

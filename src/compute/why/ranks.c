@@ -138,10 +138,10 @@ static int list_ranks(struct why *w)
         bool numbered = false;
         int r = 0;
         for (size_t i = 0; i < l->n_processes; i++)
-                numbered |= value_there(l->processes[i].rank);
+                numbered |= value_is_set(l->processes[i].rank);
         for (uint32_t i = 0; r == 0 && i < l->n_processes; i++) {
                 const struct look_process *p = &l->processes[i];
-                if (numbered ? value_there(p->rank) : is_first_program(l, i))
+                if (numbered ? value_is_set(p->rank) : is_first_program(l, i))
                         r = add_rank(w, i);
         }
         return r;

@@ -19,7 +19,7 @@ static struct value stalled_for(const struct why *w)
                 const struct why_rank *r = &w->ranks[i];
                 if (!is_stalled(r))
                         return value_missing(STATE_NONE);
-                if (value_there(r->since_s) && (!value_there(ret) || r->since_s.v < ret.v))
+                if (value_is_set(r->since_s) && (!value_is_set(ret) || r->since_s.v < ret.v))
                         ret = r->since_s;
         }
         return ret;

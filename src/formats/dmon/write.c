@@ -95,7 +95,7 @@ void dmon_write_frame(const struct frame *f, struct strbuf *out)
                 put_cell(out, text, ENTITY_WIDTH);
                 for (size_t k = 0; k < ARRAY_LEN(columns); k++) {
                         struct value v = s->m[columns[k].metric];
-                        if (value_there(v))
+                        if (value_is_set(v))
                                 snprintf(text, sizeof(text), "%.*f", columns[k].decimals,
                                          v.v * columns[k].scale);
                         else

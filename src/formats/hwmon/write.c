@@ -50,7 +50,7 @@ struct smi_field {
 static void put_field(struct strbuf *out, const struct sample *s, struct smi_field f)
 {
         struct value v = s->m[f.metric];
-        if (value_there(v))
+        if (value_is_set(v))
                 strbuf_putf(out, ", %.*f", f.decimals, v.v * f.scale);
         else
                 strbuf_puts(out, ", [N/A]");
@@ -88,7 +88,7 @@ static void put_dmon(struct strbuf *out, const struct sample *s)
         for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
                 struct value v = fields[i].metric == METRIC_COUNT ? value_missing(STATE_NONE)
                                                                   : s->m[fields[i].metric];
-                if (value_there(v))
+                if (value_is_set(v))
                         strbuf_putf(out, "%6.0f ", v.v * fields[i].scale);
                 else
                         strbuf_putf(out, "%6s ", "-");
@@ -128,12 +128,12 @@ int hwmon_write_frame(struct bundle *files, const struct frame *f)
 int hwmon_write_host(struct bundle *files, const struct host *h)
 {
         struct value usr = h->system[SYSTEM_USER], idle = h->system[SYSTEM_IDLE];
-        if (!value_there(usr) || !value_there(idle))
+        if (!value_is_set(usr) || !value_is_set(idle))
                 return 0;
         struct strbuf *out = file_for(files, "cpu_metrics.csv", CPU_HEADER);
         if (!out)
                 return -ENOMEM;
-        if (value_there(h->system[SYSTEM_NICE]))
+        if (value_is_set(h->system[SYSTEM_NICE]))
                 usr.v += h->system[SYSTEM_NICE].v;
         put_cpu(out, h->wall_ns, usr.v * 100, idle.v * 100);
         return out->failed || out->len > BUNDLE_FILE_MAX ? -ENOMEM : 0;

@@ -31,7 +31,7 @@ static json_t *read_nodes(const char *old, size_t n)
 static bool set_number(json_t *o, const char *name, struct value v, double scale, int decimals)
 {
         double unit = pow(10, decimals);
-        if (!value_there(v))
+        if (!value_is_set(v))
                 return true;
         double rounded = round(v.v * scale * unit) / unit;
         return json_object_set_new(o, name,

@@ -41,8 +41,8 @@ static struct value measure_of(const json_t *o, const char *name)
 static struct value whole_of(const json_t *o, const char *name)
 {
         struct value v = measure_of(o, name);
-        return value_there(v) && v.v <= INT32_MAX && v.v == floor(v.v) ? v
-                                                                       : value_missing(STATE_NONE);
+        return value_is_set(v) && v.v <= INT32_MAX && v.v == floor(v.v) ? v
+                                                                        : value_missing(STATE_NONE);
 }
 
 static struct value ratio_of(const json_t *o, const char *name)

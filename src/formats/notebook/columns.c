@@ -85,7 +85,7 @@ static void summarise(const struct value *v, size_t n, struct value ret[KINDS])
         double sum = 0, min = 0, max = 0;
         size_t there = 0;
         for (size_t i = 0; i < n; i++) {
-                if (!value_there(v[i]))
+                if (!value_is_set(v[i]))
                         continue;
                 min = there == 0 || v[i].v < min ? v[i].v : min;
                 max = there == 0 || v[i].v > max ? v[i].v : max;
@@ -116,7 +116,7 @@ static struct value *gpu_place(const struct notebook_layout *l, struct value *ro
  * is known, which may be an upper bound; of the machine it is what is used. */
 static struct value memory_of(const struct level_state *l, enum level level)
 {
-        bool uss = level != LEVEL_SYSTEM && value_there(l->f[FIGURE_USS]);
+        bool uss = level != LEVEL_SYSTEM && value_is_set(l->f[FIGURE_USS]);
         return l->f[uss ? FIGURE_USS : FIGURE_MEMORY];
 }
 

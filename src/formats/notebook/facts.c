@@ -82,7 +82,7 @@ static int count_rows(const struct notebook *nb, const struct strbuf *file, stru
                 if (!num_parse_all(s, strlen(s), &time) || !notebook_is_time(nb, time))
                         continue;
                 f->taken++;
-                if (isfinite(before) && value_there(nb->run.interval))
+                if (isfinite(before) && value_is_set(nb->run.interval))
                         count_gap(f, time - before, nb->run.interval.v);
                 *ret_last = before = time;
         }
@@ -112,9 +112,9 @@ int notebook_facts(struct notebook *nb, struct run_facts *f, struct err *err)
         f->uid = run->uid;
         snprintf(f->slurm_job, sizeof(f->slurm_job), "%s", run->slurm_job);
         f->start_ns = wall_of(nb, nb->start_time);
-        if (value_there(run->wall_stop) && run->wall_stop.v < NOTEBOOK_SECONDS_MAX)
+        if (value_is_set(run->wall_stop) && run->wall_stop.v < NOTEBOOK_SECONDS_MAX)
                 f->stop_ns = clock_from_seconds(run->wall_stop.v);
-        else if (value_there(run->stop_time) && notebook_is_time(nb, run->stop_time.v))
+        else if (value_is_set(run->stop_time) && notebook_is_time(nb, run->stop_time.v))
                 f->stop_ns = wall_of(nb, run->stop_time.v);
         else if (isfinite(last))
                 f->stop_ns = wall_of(nb, last);

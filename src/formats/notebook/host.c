@@ -101,7 +101,7 @@ static struct value value_at(const struct level_file *f, int at, double scale)
 static void advance(const struct notebook *nb, struct level_file *f)
 {
         struct value time = {0};
-        while ((!value_there(time) || !notebook_is_time(nb, time.v)) &&
+        while ((!value_is_set(time) || !notebook_is_time(nb, time.v)) &&
                (f->more = csvtext_next(&f->csv)))
                 time = value_at(f, f->time, 1);
         f->now = time.v;
@@ -154,10 +154,10 @@ static bool never_falls(const struct strbuf *from)
                 find_columns(&f);
         while (!falls && f.time >= 0 && csvtext_next(&f.csv)) {
                 struct value time = value_at(&f, f.time, 1);
-                for (size_t i = 0; value_there(time) && i < IO_COUNT; i++) {
+                for (size_t i = 0; value_is_set(time) && i < IO_COUNT; i++) {
                         struct value v = value_at(&f, f.at[IO_FIRST + i], time.v - before);
-                        falls |= value_there(v) && v.v < totals[i] * (1 - IO_ROUNDING);
-                        grows |= value_there(v) && v.v > 0;
+                        falls |= value_is_set(v) && v.v < totals[i] * (1 - IO_ROUNDING);
+                        grows |= value_is_set(v) && v.v > 0;
                         totals[i] = value_or(v, totals[i]);
                 }
                 before = value_or(time, before);
@@ -231,7 +231,7 @@ static void take_counters(struct level_file *f, struct level_state *l)
         for (size_t i = 0; i < IO_COUNT; i++) {
                 struct value *rate = &l->f[columns[IO_FIRST + i].figure];
                 double before = f->io.totals[i];
-                bool there = value_there(*rate) && passed > 0;
+                bool there = value_is_set(*rate) && passed > 0;
                 double total = there ? nearbyint(rate->v * passed) : NAN;
                 f->io.totals[i] = total;
                 l->f[totals[i]] = there ? value_ok(total) : value_missing(STATE_BLANK);
@@ -258,10 +258,10 @@ static void take_level(const struct notebook *nb, struct level_file *f, struct h
         l->f[FIGURE_MEMORY_LIMIT] = notebook_known(nb->memory_limits[level] * GIB);
         l->f[FIGURE_CPU] = l->f[FIGURE_CPU_SHARE];
         l->f[FIGURE_CPU].v *= l->f[FIGURE_CPUS].v;
-        if (!value_there(l->f[FIGURE_CPUS]))
+        if (!value_is_set(l->f[FIGURE_CPUS]))
                 l->f[FIGURE_CPU] = value_missing(STATE_NONE);
         l->f[FIGURE_MEMORY_SHARE] = value_missing(STATE_NONE);
-        if (value_there(l->f[FIGURE_MEMORY]) && value_there(l->f[FIGURE_MEMORY_LIMIT]))
+        if (value_is_set(l->f[FIGURE_MEMORY]) && value_is_set(l->f[FIGURE_MEMORY_LIMIT]))
                 l->f[FIGURE_MEMORY_SHARE] =
                     value_ok(l->f[FIGURE_MEMORY].v / l->f[FIGURE_MEMORY_LIMIT].v);
         take_gpus(f, h, l);

@@ -160,9 +160,9 @@ static int make_entities(struct notebook *nb, const char *model)
 static void start_at_first(struct notebook *nb)
 {
         struct value time = {0};
-        while (!value_there(time) && csvtext_next(&nb->perf))
+        while (!value_is_set(time) && csvtext_next(&nb->perf))
                 time = value_at(nb, nb->time, 1);
-        if (value_there(time) && fabs(time.v) < NOTEBOOK_SECONDS_MAX)
+        if (value_is_set(time) && fabs(time.v) < NOTEBOOK_SECONDS_MAX)
                 nb->start_time = time.v;
         choose_level(nb);
 }
@@ -239,7 +239,7 @@ int notebook_open(const char *path, struct notebook **ret, struct err *err)
 int notebook_next(struct notebook *nb, const struct frame **ret)
 {
         struct value time = {0};
-        while (!value_there(time) || !notebook_is_time(nb, time.v)) {
+        while (!value_is_set(time) || !notebook_is_time(nb, time.v)) {
                 if (!csvtext_next(&nb->perf))
                         return 0;
                 time = value_at(nb, nb->time, 1);

@@ -77,7 +77,7 @@ static void name_gpus(struct notebook_writer *w, const struct frame *f)
         if (f->n == 0)
                 return;
         struct value all = f->rows[0].sample.m[METRIC_FB_TOTAL];
-        w->gpu_gib = value_there(all) ? all.v / GIB : w->gpu_gib;
+        w->gpu_gib = value_is_set(all) ? all.v / GIB : w->gpu_gib;
         snprintf(w->gpu_name, sizeof(w->gpu_name), "%s",
                  f->rows[0].sample.who->text[ENTITY_TEXT_MODEL]);
 }
@@ -125,7 +125,7 @@ static int add_level(struct notebook_writer *w, const struct host *h, enum level
         struct strbuf *out = file_of(w, level);
         if (!out)
                 return -ENOMEM;
-        if (value_there(l->f[FIGURE_MEMORY_LIMIT]))
+        if (value_is_set(l->f[FIGURE_MEMORY_LIMIT]))
                 w->memory_limits[level] = l->f[FIGURE_MEMORY_LIMIT];
         if (level == LEVEL_PROCESS)
                 w->cpus = l->f[FIGURE_CPUS];
@@ -170,14 +170,14 @@ static void put_cells(const struct notebook_writer *w, struct strbuf *out)
 /* A share of a CPU is possible; two of them are 2, which readers count with. */
 static json_t *count_or_null(struct value v)
 {
-        if (!value_there(v))
+        if (!value_is_set(v))
                 return json_null();
         return v.v == floor(v.v) ? json_integer((json_int_t)v.v) : json_real(v.v);
 }
 
 static json_t *whole_or_null(struct value v)
 {
-        return value_there(v) ? json_integer((json_int_t)v.v) : json_null();
+        return value_is_set(v) ? json_integer((json_int_t)v.v) : json_null();
 }
 
 static json_t *text_or_null(const char *s)
@@ -189,7 +189,7 @@ static json_t *limits_of(const struct notebook_writer *w)
 {
         json_t *limits = json_object();
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
-                if (value_there(w->memory_limits[l]))
+                if (value_is_set(w->memory_limits[l]))
                         json_object_set_new(limits, level_name(l),
                                             json_real(w->memory_limits[l].v / GIB));
         }
@@ -200,17 +200,17 @@ static json_t *monitor_of(const struct notebook_writer *w, const struct run_fact
 {
         json_t *m = json_object();
         json_object_set_new(m, "interval",
-                            value_there(facts->interval_s) ? json_real(facts->interval_s.v)
-                                                           : json_real(1));
+                            value_is_set(facts->interval_s) ? json_real(facts->interval_s.v)
+                                                            : json_real(1));
         json_object_set_new(m, "start_time", json_real(0));
         json_object_set_new(m, "stop_time", json_real(clock_to_seconds(w->last_ns - w->first_ns)));
         json_object_set_new(m, "wallclock_start_time", json_real(clock_to_seconds(w->first_ns)));
         json_object_set_new(m, "wallclock_stop_time", json_real(clock_to_seconds(w->last_ns)));
         json_object_set_new(m, "num_cpus",
-                            count_or_null(value_there(w->cpus) ? w->cpus : facts->cpus));
+                            count_or_null(value_is_set(w->cpus) ? w->cpus : facts->cpus));
         json_object_set_new(
             m, "num_system_cpus",
-            count_or_null(value_there(facts->system_cpus) ? facts->system_cpus : facts->cpus));
+            count_or_null(value_is_set(facts->system_cpus) ? facts->system_cpus : facts->cpus));
         json_object_set_new(m, "num_gpus", json_integer((json_int_t)w->layout.n_gpus));
         json_object_set_new(m, "gpu_memory", json_real(w->gpu_gib));
         json_object_set_new(m, "gpu_name", json_string(w->gpu_name));

@@ -49,7 +49,7 @@ static struct value most_collectives(const json_t *ranks)
         struct value most = value_missing(STATE_NONE);
         for (size_t i = 0; i < json_array_size(ranks); i++) {
                 struct value n = count_collectives(json_array_get(ranks, i));
-                if (value_there(n) && n.v > value_or(most, -1))
+                if (value_is_set(n) && n.v > value_or(most, -1))
                         most = n;
         }
         return most;
@@ -80,7 +80,7 @@ static int take_rank(struct ras_report *ret, const json_t *o, uint64_t communica
         const json_t *status = json_object_get(o, "status");
         json_int_t error = json_integer_value(json_object_get(status, "async_error"));
         struct value count = count_collectives(o);
-        bool is_behind = value_there(count) && value_there(most) && count.v < most.v;
+        bool is_behind = value_is_set(count) && value_is_set(most) && count.v < most.v;
         bool failed = error != 0 && error != IN_PROGRESS;
         if ((!is_behind && !failed) || is_full(ret))
                 return 0;

@@ -100,7 +100,7 @@ static void end_communicator(struct ras_report *ret, struct ras_place *p)
         size_t n = p->first;
         for (size_t i = p->first; i < ret->n; i++) {
                 struct ras_rank r = ret->ranks[i];
-                if (r.trouble == RAS_BEHIND && (!value_there(r.count) || r.count.v >= p->most))
+                if (r.trouble == RAS_BEHIND && (!value_is_set(r.count) || r.count.v >= p->most))
                         continue;
                 if (r.trouble == RAS_BEHIND)
                         r.most = value_ok(p->most);

@@ -23,7 +23,7 @@ void curve_add_range(struct curve *c, size_t at, double min, double mean, double
 
 void curve_add(struct curve *c, size_t at, struct value v)
 {
-        if (value_there(v))
+        if (value_is_set(v))
                 curve_add_range(c, at, v.v, v.v, v.v);
         else
                 c->missing[at]++;

@@ -267,8 +267,8 @@ static void add_cores(struct curve *c, size_t at, const struct host *h, const st
 {
         struct value mean = l ? l->f[FIGURE_CPU_SHARE] : value_missing(STATE_NONE);
         struct value min = h->system[SYSTEM_CPU_MIN], max = h->system[SYSTEM_CPU_MAX];
-        bool whole = l == &h->levels[LEVEL_SYSTEM] && value_there(min) && value_there(max);
-        if (value_there(mean) && whole)
+        bool whole = l == &h->levels[LEVEL_SYSTEM] && value_is_set(min) && value_is_set(max);
+        if (value_is_set(mean) && whole)
                 curve_add_range(c, at, MIN(min.v, mean.v), mean.v, MAX(max.v, mean.v));
         else
                 curve_add(c, at, mean);
@@ -321,7 +321,7 @@ static void add_level_gpus(struct plot *p, struct plot_panel *panel, const struc
 {
         for (size_t i = 0; i < h->n_gpus; i++) {
                 struct value v = level_gpu_value((enum metric)panel->choice.what, &l->gpus[i]);
-                if (!panel->from_level && !value_there(v))
+                if (!panel->from_level && !value_is_set(v))
                         continue;
                 if (!panel->from_level)
                         begin_level(panel);

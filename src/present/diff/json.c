@@ -12,7 +12,7 @@ static struct value if_known(double v, bool there)
 
 static void diff_json_put_row(struct jsonw *j, const struct diff_row *r)
 {
-        bool both = value_there(r->base) && value_there(r->now);
+        bool both = value_is_set(r->base) && value_is_set(r->now);
         jsonw_object(j, NULL);
         jsonw_text(j, "name", r->name);
         jsonw_text_or_null(j, "unit", unit_name(r->unit));

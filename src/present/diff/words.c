@@ -46,7 +46,7 @@ static const char *scale_words(const struct diff_row *row)
 
 void diff_put_change(const struct diff_row *row, struct strbuf *out)
 {
-        bool both = value_there(row->base) && value_there(row->now);
+        bool both = value_is_set(row->base) && value_is_set(row->now);
         if (!both || (row->scale == DIFF_RELATIVE && !(row->base.v > 0 && row->now.v > 0) &&
                       !row->has_interval)) {
                 strbuf_puts(out, "--");
@@ -84,7 +84,7 @@ void diff_put_cells(const struct diff_row *row, const char *before, struct strbu
 
 const char *diff_row_words(const struct diff_row *row)
 {
-        bool both = value_there(row->base) && value_there(row->now);
+        bool both = value_is_set(row->base) && value_is_set(row->now);
         if (row->word != DIFF_INCONCLUSIVE || row->has_interval || !row->why[0])
                 return diff_row_word_name(row);
         if (both && row->n_base == 1 && row->n_now == 1)
@@ -217,7 +217,7 @@ static void put_instead(const struct diff_page *page, struct value now, struct v
 static void put_engine(const struct diff_cause *c, struct strbuf *out)
 {
         char now[FORMAT_MAX], base[FORMAT_MAX];
-        if (value_there(c->engine_base) && value_there(c->engine_now))
+        if (value_is_set(c->engine_base) && value_is_set(c->engine_now))
                 strbuf_putf(out, "; kernels run %s of the time instead of %s",
                             format_share(now, c->engine_now.v),
                             format_share(base, c->engine_base.v));
@@ -239,7 +239,7 @@ static void put_limiter(const struct diff_page *page, struct strbuf *out)
         bool same = fabs(c->now - c->base) < SHARE_SAME;
         strbuf_puts(out, limiter_doubt(c->limiter, page->d->basis));
         put_limiter_name(c->limiter, out);
-        if (same && value_there(c->gaps_base) && value_there(c->gaps_now)) {
+        if (same && value_is_set(c->gaps_base) && value_is_set(c->gaps_now)) {
                 strbuf_puts(out, ": between kernels pass");
                 put_instead(page, c->gaps_now, c->gaps_base, out);
         } else if (same) {
@@ -261,7 +261,7 @@ static void put_moved(const struct diff_page *page, const char *what, struct val
 {
         const struct diff_cause *c = &page->d->cause;
         strbuf_puts(out, what);
-        if (value_there(now)) {
+        if (value_is_set(now)) {
                 strbuf_putc(out, ':');
                 put_instead(page, now, base, out);
         }
@@ -353,7 +353,7 @@ static void put_own_cause(const struct diff_page *page, struct strbuf *out)
 
 static bool has_moved(const struct diff_row *row)
 {
-        if (!value_there(row->base) || !value_there(row->now))
+        if (!value_is_set(row->base) || !value_is_set(row->now))
                 return false;
         double most = fmax(fabs(row->base.v), fabs(row->now.v));
         return most > 0 && fabs(row->now.v - row->base.v) >= SERVER_MOVED * most;

@@ -113,7 +113,7 @@ const char *doc_format_cell(const struct doc_column *column, const struct doc_ce
                 snprintf(buf, DOC_CELL_MAX, "%s", cell->text);
         else if (column->kind == DOC_TEXT && !column->title[0])
                 buf[0] = '\0';
-        else if (value_there(cell->v))
+        else if (value_is_set(cell->v))
                 format_cell_number(column, cell->v, buf);
         return buf;
 }
@@ -155,7 +155,7 @@ bool doc_shows(const struct doc_part *part, size_t column)
                 const struct doc_cell *cell = doc_at(part, i, column);
                 if (i == part->n_rows)
                         return false;
-                if (cell->text || value_there(cell->v))
+                if (cell->text || value_is_set(cell->v))
                         break;
         }
         return true;

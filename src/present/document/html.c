@@ -49,7 +49,7 @@ static void page_put_cell(const struct doc_column *c, const struct doc_cell *cel
                             : doc_is_words(c)   ? "text words"
                                                 : "number";
         strbuf_putf(out, "<td class=\"%s%s\"", class, cell->loud ? " loud" : "");
-        if (value_there(cell->v))
+        if (value_is_set(cell->v))
                 strbuf_putf(out, " data-v=%.6g", cell->v.v);
         strbuf_putc(out, '>');
         quote_markup(out, text);
@@ -88,7 +88,7 @@ static void page_put_card(const struct doc_part *p, struct strbuf *out)
         for (size_t i = 0; i < p->n_columns; i++) {
                 const struct doc_column *c = &p->columns[i];
                 const struct doc_cell *cell = doc_at(p, 0, i);
-                if (doc_shows(p, i) && (cell->text || value_there(cell->v)))
+                if (doc_shows(p, i) && (cell->text || value_is_set(cell->v)))
                         page_put_tile(out, c->title, doc_format_cell(c, cell, buf),
                                       doc_unit_after(c));
         }

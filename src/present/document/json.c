@@ -20,7 +20,7 @@ static void json_put_list(struct jsonw *j, const struct doc_column *c, const str
 
 static void json_put_cell(struct jsonw *j, const struct doc_column *c, const struct doc_cell *cell)
 {
-        bool is_set = c->kind == DOC_TEXT ? cell->text != NULL : value_there(cell->v);
+        bool is_set = c->kind == DOC_TEXT ? cell->text != NULL : value_is_set(cell->v);
         if (c->kind == DOC_LIST || c->kind == DOC_NUMBERS)
                 json_put_list(j, c, cell);
         else if (!is_set && c->flags & DOC_OPTIONAL)

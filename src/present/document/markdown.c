@@ -49,7 +49,7 @@ static void markdown_put_card(const struct doc_part *p, struct strbuf *out)
         char buf[DOC_CELL_MAX];
         for (size_t i = 0; i < p->n_columns; i++) {
                 const struct doc_cell *cell = doc_at(p, 0, i);
-                if (!doc_shows(p, i) || (!cell->text && !value_there(cell->v)))
+                if (!doc_shows(p, i) || (!cell->text && !value_is_set(cell->v)))
                         continue;
                 strbuf_puts(out, "- ");
                 markdown_put_words(p->columns[i].title, out);

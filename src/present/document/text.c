@@ -169,7 +169,7 @@ static void text_put_card(const struct doc_part *p, struct strbuf *out)
         char buf[DOC_CELL_MAX];
         for (size_t i = 0; i < p->n_columns; i++) {
                 const struct doc_cell *cell = doc_at(p, 0, i);
-                if (!doc_shows(p, i) || (!cell->text && !value_there(cell->v)))
+                if (!doc_shows(p, i) || (!cell->text && !value_is_set(cell->v)))
                         continue;
                 strbuf_putf(out, "  %-*s ", CARD_NAME, p->columns[i].title);
                 strbuf_puts(out, doc_format_cell(&p->columns[i], cell, buf));

@@ -68,7 +68,7 @@ static bool has_series(const struct exposed_gpu *g, const struct own_row *row)
 {
         if (row->kind == OWN_KIND_INTEGRAL)
                 return integral_there(g->in, (enum integral)row->what);
-        return g->up && value_there(g->row->sample.m[row->what]);
+        return g->up && value_is_set(g->row->sample.m[row->what]);
 }
 
 static void put_own_series(struct text *t, const struct own_row *family, size_t first, size_t last)
@@ -405,7 +405,7 @@ static void put_held_memory(struct text *t)
         for (size_t i = 0; i < t->in->n_owners; i++) {
                 const struct owner *o = &t->in->owners[i];
                 struct strbuf labels = {0};
-                if (o->slot < 1 || !value_there(o->gpu_memory))
+                if (o->slot < 1 || !value_is_set(o->gpu_memory))
                         continue;
                 make_gpu_of(o, &labels);
                 text_put_label_number(&labels, "slot", o->slot);
@@ -426,7 +426,7 @@ static void put_process_figure(struct text *t, const char *name, enum family_typ
         for (size_t i = 0; i < t->in->n_owners; i++) {
                 const struct owner *o = &t->in->owners[i];
                 struct value v = figure(o);
-                if (o->kind != OWNER_PROCESS || !value_there(v))
+                if (o->kind != OWNER_PROCESS || !value_is_set(v))
                         continue;
                 struct strbuf labels = {0};
                 make_gpu_of(o, &labels);
@@ -487,7 +487,7 @@ static void put_job_figure(struct text *t, const char *name, enum family_type ty
         for (size_t i = 0; i < t->in->n_owners; i++) {
                 const struct owner *o = &t->in->owners[i];
                 struct value v = figure(o);
-                if (o->kind == OWNER_PROCESS || !value_there(v) || told_before(t->in, i))
+                if (o->kind == OWNER_PROCESS || !value_is_set(v) || told_before(t->in, i))
                         continue;
                 struct strbuf labels = {0};
                 text_put_label(&labels, "kind", owner_kind_name(o->kind));

@@ -43,7 +43,7 @@ static void put_values(struct text *t, const struct metric_info *info,
         for (size_t i = 0; i < t->in->n_served; i++) {
                 const struct served *s = &t->in->served[i];
                 struct value v = value(s, figure);
-                if (!s->s.present || !value_there(v))
+                if (!s->s.present || !value_is_set(v))
                         continue;
                 if (!begun)
                         own_put_head(t, name, counts ? FAMILY_COUNTER : FAMILY_GAUGE, info->help);

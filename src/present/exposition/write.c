@@ -135,7 +135,7 @@ static void put_dcgm_family(struct text *t, const struct chosen_family *c)
                 const struct exposed_gpu *g = &t->in->gpus[i];
                 const struct strbuf *labels = &t->labels[i].dcgm[c->dialect];
                 struct value v = g->row->sample.m[f->metric];
-                if (!g->up || labels->len == 0 || !value_there(v))
+                if (!g->up || labels->len == 0 || !value_is_set(v))
                         continue;
                 /* Their counters do not end in _total, as OpenMetrics wants them to. */
                 if (!begun)

@@ -152,7 +152,7 @@ static void set_title(const struct goodput_list *l, struct document *d)
         char title[DOC_TITLE_MAX], share[FORMAT_MAX], length[FORMAT_MAX];
         struct value goodput = goodput_of(&l->all);
         snprintf(title, sizeof(title), "goodput %s of %s, %zu run%s",
-                 value_there(goodput) ? format_share(share, goodput.v) : "--",
+                 value_is_set(goodput) ? format_share(share, goodput.v) : "--",
                  format_length(length, sizeof(length), length_of(&l->all)), l->n,
                  l->n == 1 ? "" : "s");
         document_set_title(d, title);

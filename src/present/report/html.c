@@ -36,7 +36,7 @@ static void put_cell(struct strbuf *out, enum metric metric, struct value v)
 {
         char number[FORMAT_MAX];
         format_with_unit(number, sizeof(number), metric_info(metric)->unit, v);
-        if (value_there(v))
+        if (value_is_set(v))
                 strbuf_putf(out, "<td data-v=%.6g>%s", v.v, number);
         else
                 strbuf_puts(out, "<td>--");

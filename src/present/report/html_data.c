@@ -215,7 +215,7 @@ static void put_level_limits(struct jsonw *j, const struct level_summary *l, siz
                              : which == 1 ? l->memory_limit
                                           : value_missing(STATE_NONE);
         jsonw_array(j, "limits");
-        if (value_there(limit))
+        if (value_is_set(limit))
                 put_limit(j, "limit", limit.v * axis->factor);
         /* A program of one thread cannot pass this line. */
         if (which == 0)

@@ -356,16 +356,16 @@ static void fill_figure(struct doc_cell *cell, enum unit unit, struct value v, e
 {
         char number[FORMAT_MAX];
         format_short(number, sizeof(number), unit, v);
-        if (value_there(v))
+        if (value_is_set(v))
                 fill_marked(cell, number, v, o);
 }
 
 static void fill_ended(const struct job_rank *r, struct doc_cell *cell)
 {
         char text[FORMAT_MAX] = "";
-        if (value_there(r->exit_signal) && r->exit_signal.v > 0)
+        if (value_is_set(r->exit_signal) && r->exit_signal.v > 0)
                 snprintf(text, sizeof(text), "sig %.0f", r->exit_signal.v);
-        else if (value_there(r->exit_status))
+        else if (value_is_set(r->exit_status))
                 snprintf(text, sizeof(text), "%.0f", r->exit_status.v);
         else
                 snprintf(text, sizeof(text), "%s", r->stop_ns ? "" : "cut off");
@@ -393,7 +393,7 @@ static void fill_shown(const struct job *j, size_t rank, struct document *d, str
 {
         const struct job_rank *r = &j->ranks[rank];
         struct value clock = row[RANK_SM_CLOCK].v;
-        struct value cpu = value_there(r->own_cpu) ? r->own_cpu : r->mean[JOB_CPU];
+        struct value cpu = value_is_set(r->own_cpu) ? r->own_cpu : r->mean[JOB_CPU];
         char number[FORMAT_MAX];
         row[RANK_LABEL].loud = job_is_straggler(j, rank);
         fill_figure(&row[RANK_SHOWN_BUSY], UNIT_RATIO, r->mean[JOB_ENGINE], r->outlier[JOB_ENGINE]);
@@ -401,11 +401,11 @@ static void fill_shown(const struct job *j, size_t rank, struct document *d, str
         fill_figure(&row[RANK_SHOWN_POWER], UNIT_WATTS, r->mean[JOB_POWER], r->outlier[JOB_POWER]);
         fill_figure(&row[RANK_SHOWN_CLOCK], UNIT_HERTZ, clock, r->outlier[JOB_CLOCK]);
         snprintf(number, sizeof(number), "%.1f", cpu.v);
-        if (value_there(cpu))
+        if (value_is_set(cpu))
                 fill_marked(&row[RANK_SHOWN_CPU], number, cpu, r->outlier[JOB_CPU]);
         /* Of -0 this makes +0. */
         snprintf(number, sizeof(number), "%+.0f ms", round(r->late_s.v * 1000) + 0.0);
-        if (value_there(r->late_s))
+        if (value_is_set(r->late_s))
                 fill_marked(&row[RANK_SHOWN_LATE], number, r->late_s, JOB_USUAL);
         fill_ended(r, &row[RANK_SHOWN_ENDED]);
         fill_curve(j, r, d, &row[RANK_SHOWN_CURVE]);
@@ -458,7 +458,7 @@ static void add_spread_row(const struct job *j, enum job_figure figure, const ch
         char text[FORMAT_MAX], who[2 * sizeof(j->ranks[0].label) + 8];
         for (size_t i = 0; i < j->n; i++) {
                 struct value v = j->ranks[i].mean[figure];
-                if (!value_there(v))
+                if (!value_is_set(v))
                         continue;
                 low = n == 0 || v.v < j->ranks[low].mean[figure].v ? i : low;
                 high = n == 0 || v.v > j->ranks[high].mean[figure].v ? i : high;

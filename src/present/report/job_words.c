@@ -44,8 +44,8 @@ static void put_labels(const struct job *j, const uint8_t *has, struct strbuf *o
                         return;
                 }
                 size_t end = i;
-                while (end + 1 < j->n && has[end + 1] && value_there(j->ranks[end + 1].rank) &&
-                       value_there(j->ranks[end].rank) &&
+                while (end + 1 < j->n && has[end + 1] && value_is_set(j->ranks[end + 1].rank) &&
+                       value_is_set(j->ranks[end].rank) &&
                        j->ranks[end + 1].rank.v == j->ranks[end].rank.v + 1)
                         end++;
                 strbuf_putf(out, "%s%s", told++ ? ", " : "", j->ranks[i].label);
@@ -58,7 +58,7 @@ static void put_labels(const struct job *j, const uint8_t *has, struct strbuf *o
 static void put_who(const struct job_rank *r, struct strbuf *out)
 {
         strbuf_putf(out, "rank %s", r->label);
-        if (value_there(r->rank) && strchr(r->label, ':') == NULL)
+        if (value_is_set(r->rank) && strchr(r->label, ':') == NULL)
                 strbuf_putf(out, " (%s%s%s)", r->node, r->gpu[0] ? ", GPU " : "", r->gpu);
 }
 
@@ -109,7 +109,7 @@ static void put_amount(const struct job *j, const struct straggler *s, struct st
 static void put_clock(const struct straggler *s, struct strbuf *out)
 {
         strbuf_putf(out, " (%.0f MHz, the others %.0f MHz)", s->own.v / 1e6, s->peers.v / 1e6);
-        if (value_there(s->own_more) && value_there(s->peers_more))
+        if (value_is_set(s->own_more) && value_is_set(s->peers_more))
                 strbuf_putf(out, ", with a power limit of %.0f W, the others' is %.0f W",
                             s->own_more.v, s->peers_more.v);
         else if (s->reason) {
@@ -123,7 +123,7 @@ static void put_clock(const struct straggler *s, struct strbuf *out)
 static void put_cause(const struct straggler *s, struct strbuf *out)
 {
         double own = s->own.v, peers = s->peers.v;
-        bool both = value_there(s->own) && value_there(s->peers);
+        bool both = value_is_set(s->own) && value_is_set(s->peers);
         strbuf_putf(out, ": %s", cause_words(s->cause));
         if (!both)
                 return;
@@ -133,7 +133,7 @@ static void put_cause(const struct straggler *s, struct strbuf *out)
                 break;
         case CAUSE_LINK:
                 strbuf_putf(out, " (%.1f GB/s, the others %.1f GB/s", own / 1e9, peers / 1e9);
-                if (value_there(s->own_more) && value_there(s->peers_more))
+                if (value_is_set(s->own_more) && value_is_set(s->peers_more))
                         strbuf_putf(out, "; generation %.0f, %.0f lanes", s->own_more.v,
                                     s->peers_more.v);
                 strbuf_putc(out, ')');

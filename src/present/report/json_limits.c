@@ -84,7 +84,7 @@ static void put_stretch(struct jsonw *j, const struct stretch_list *list, size_t
         jsonw_text_or_null(j, "phase", s->phase);
         jsonw_text(j, "limiter", limiter_name((enum limiter)s->limit.limiter));
         jsonw_text_or_null(j, "held_by", held_by_name((enum held_by)s->limit.held_by));
-        if (value_there(engine))
+        if (value_is_set(engine))
                 put_thousandth(j, "duty", engine.v);
         else
                 jsonw_null(j, "duty");

@@ -15,8 +15,8 @@ void report_level_cells(const struct scope *scope, char cells[REPORT_LEVEL_COLUM
         const struct level_summary *l = &scope->level;
         struct value cores = spread_mean(&l->cpu), most = spread_max(&l->cpu);
         struct value wait = spread_mean(&l->io_wait);
-        snprintf(cells[0], 32, value_there(cores) ? "%.2f" : "--", cores.v);
-        snprintf(cells[1], 32, value_there(most) ? "%.2f" : "--", most.v);
+        snprintf(cells[0], 32, value_is_set(cores) ? "%.2f" : "--", cores.v);
+        snprintf(cells[1], 32, value_is_set(most) ? "%.2f" : "--", most.v);
         format_short(cells[2], 32, UNIT_RATIO, spread_mean(&l->cpu_share));
         /* "<": at most that, since shared pages are counted in each process. */
         cells[3][0] = '<';
@@ -24,7 +24,7 @@ void report_level_cells(const struct scope *scope, char cells[REPORT_LEVEL_COLUM
         format_short(cells[4], 32, UNIT_RATIO, spread_max(&l->memory_share));
         format_short(cells[5], 32, UNIT_BYTES_PER_S, spread_mean(&l->read));
         format_short(cells[6], 32, UNIT_BYTES_PER_S, spread_mean(&l->write));
-        snprintf(cells[7], 32, value_there(wait) ? "%.2f" : "--", wait.v);
+        snprintf(cells[7], 32, value_is_set(wait) ? "%.2f" : "--", wait.v);
 }
 
 void report_level_title(const struct summary *s, struct strbuf *out)
@@ -34,11 +34,11 @@ void report_level_title(const struct summary *s, struct strbuf *out)
         strbuf_puts(out, level_name(s->level));
         if (s->level_name[0])
                 strbuf_putf(out, " %s", s->level_name);
-        if (value_there(l->cpus))
+        if (value_is_set(l->cpus))
                 strbuf_putf(out, ", limits: %g CPU%s", l->cpus.v, l->cpus.v == 1 ? "" : "s");
-        if (value_there(l->memory_limit)) {
+        if (value_is_set(l->memory_limit)) {
                 format_with_unit(limit, sizeof(limit), UNIT_BYTES, l->memory_limit);
-                strbuf_putf(out, "%s %s", value_there(l->cpus) ? "," : ", limits:", limit);
+                strbuf_putf(out, "%s %s", value_is_set(l->cpus) ? "," : ", limits:", limit);
         }
 }
 
@@ -96,7 +96,7 @@ void report_level_line(const struct summary *s, struct strbuf *out)
         const struct level_summary *l = &s->scopes[0].level;
         struct value cores = spread_mean(&l->cpu), share = spread_max(&l->memory_share);
         char peak[FORMAT_MAX], percent[FORMAT_MAX], cpu[FORMAT_MAX];
-        if (!value_there(cores))
+        if (!value_is_set(cores))
                 return;
         format_value(cpu, sizeof(cpu), FORMAT_WORDS, UNIT_RATIO, spread_mean(&l->cpu_share));
         format_with_unit(peak, sizeof(peak), UNIT_BYTES, spread_max(&l->memory));
@@ -104,6 +104,6 @@ void report_level_line(const struct summary *s, struct strbuf *out)
                     l->cpus.v == 1 ? "" : "s", cpu, peak);
         if (l->memory_bound)
                 strbuf_puts(out, ", pages that processes share counted in each");
-        if (value_there(share))
+        if (value_is_set(share))
                 strbuf_putf(out, " (%s of its limit)", format_share(percent, share.v));
 }

@@ -45,17 +45,17 @@ static void put_command(struct strbuf *out, const struct run_facts *f, size_t co
         struct strbuf text = {0};
         if (f->command[0])
                 put_line(out, "  command   ", f->command);
-        if (!value_there(f->exit_status) && !value_there(f->exit_signal))
+        if (!value_is_set(f->exit_status) && !value_is_set(f->exit_signal))
                 return;
-        if (value_there(f->exit_status))
+        if (value_is_set(f->exit_status))
                 strbuf_putf(&text, "with %.0f", f->exit_status.v);
         else
                 strbuf_putf(&text, "by signal %.0f", f->exit_signal.v);
-        if (value_there(f->command_s)) {
+        if (value_is_set(f->command_s)) {
                 strbuf_puts(&text, " after ");
                 report_put_seconds(&text, f->command_s.v);
         }
-        if (value_there(f->cpu_user_s)) {
+        if (value_is_set(f->cpu_user_s)) {
                 char rss[FORMAT_MAX];
                 format_with_unit(rss, sizeof(rss), UNIT_BYTES, f->max_rss);
                 strbuf_putf(&text, "; CPU %.1f s user, %.1f s system; peak memory %s",
@@ -301,7 +301,7 @@ struct value report_mean(const struct scope *scope, enum metric metric)
         for (size_t i = 0; i < scope->n; i++) {
                 struct value v = spread_mean(&scope->gpus[i]->m[metric]);
                 sum += value_or(v, 0);
-                n += value_there(v);
+                n += value_is_set(v);
         }
         return n ? value_ok(sum / (double)n) : value_missing(STATE_NONE);
 }
@@ -335,7 +335,7 @@ static void take_memory(struct report_key *key, const struct scope *run)
         char total[FORMAT_MAX];
         for (size_t i = 0; i < run->n; i++) {
                 struct value v = spread_max(&run->gpus[i]->m[METRIC_FB_USED]);
-                if (!value_there(v) || (value_there(most) && v.v <= most.v))
+                if (!value_is_set(v) || (value_is_set(most) && v.v <= most.v))
                         continue;
                 most = v;
                 all = spread_max(&run->gpus[i]->m[METRIC_FB_TOTAL]);
@@ -350,10 +350,10 @@ static void take_cpu(struct report_key *key, const struct level_summary *l)
 {
         struct value cores = spread_mean(&l->cpu);
         *key = (struct report_key){.title = "CPU", .number = "--"};
-        if (!value_there(cores))
+        if (!value_is_set(cores))
                 return;
         snprintf(key->number, sizeof(key->number), "%.1f", cores.v);
-        if (value_there(l->cpus))
+        if (value_is_set(l->cpus))
                 snprintf(key->more, sizeof(key->more), " of %g cores", l->cpus.v);
         else
                 snprintf(key->more, sizeof(key->more), " cores");

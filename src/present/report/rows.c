@@ -191,7 +191,7 @@ static size_t sort_means(const struct scope *scope, enum metric metric, struct m
         size_t n = 0;
         for (size_t i = 0; i < scope->n; i++) {
                 struct value v = spread_mean(&scope->gpus[i]->m[metric]);
-                if (value_there(v))
+                if (value_is_set(v))
                         ret[n++] = (struct mean_of){v.v, scope->gpus[i]};
         }
         qsort(ret, n, sizeof(*ret), by_mean);
@@ -272,7 +272,7 @@ static void put_differences(struct strbuf *out, const struct gpu_summary *g,
         for (size_t k = 0; k < ARRAY_LEN(compared); k++) {
                 struct value v = spread_mean(&g->m[compared[k]]);
                 char is[FORMAT_MAX], middle[FORMAT_MAX];
-                if (!usual[k].there || !value_there(v) ||
+                if (!usual[k].there || !value_is_set(v) ||
                     fabs(v.v - usual[k].middle) <= usual[k].far)
                         continue;
                 format_with_unit(is, sizeof(is), metric_info(compared[k])->unit, v);

@@ -22,7 +22,7 @@ static void add_means(const struct scope *run, struct scalars *s)
             METRIC_DRAM_ACTIVE, METRIC_FB_USED,  METRIC_POWER};
         for (size_t i = 0; i < ARRAY_LEN(metrics); i++) {
                 struct value v = report_mean(run, metrics[i]);
-                if (value_there(v))
+                if (value_is_set(v))
                         add_scalar(s, metric_info(metrics[i])->name, "", v.v);
         }
 }

@@ -68,7 +68,7 @@ extern const struct column_scale column_scales[COLUMN_KIND_COUNT];
 static inline bool column_value(const struct column *column, const struct row *row, double *ret)
 {
         const struct value *value = &row->sample.m[column->what];
-        if (!value_there(*value))
+        if (!value_is_set(*value))
                 return false;
         const struct column_scale *scale = &column_scales[column->kind];
         double v = scale->over != 1 ? value->v / scale->over : value->v * scale->times;

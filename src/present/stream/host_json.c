@@ -44,7 +44,7 @@ static void put_evidence(struct jsonw *j, const struct host *h)
         for (size_t i = 0; i < h->n_gpus; i++) {
                 const struct value *e = h->evidence[i].e;
                 struct value f = e[EVIDENCE_FRAMEWORK];
-                bool known = value_there(f) && f.v >= 0 && f.v < FRAMEWORK_COUNT;
+                bool known = value_is_set(f) && f.v >= 0 && f.v < FRAMEWORK_COUNT;
                 jsonw_object(j, h->gpus[i]);
                 jsonw_values(j, "figures", e, EVIDENCE_FRAMEWORK, evidence_info(0));
                 jsonw_text_or_null(j, "framework",

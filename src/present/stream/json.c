@@ -6,7 +6,7 @@
 void jsonw_value(struct jsonw *j, const char *name, struct value v)
 {
         jsonw_begin(j, name);
-        if (value_there(v))
+        if (value_is_set(v))
                 json_put_number(j->out, v.v);
         else
                 strbuf_puts(j->out, "null");
@@ -21,13 +21,13 @@ void jsonw_values(struct jsonw *j, const char *name, const struct value *v, size
         jsonw_end(j);
         jsonw_object(j, "missing");
         for (size_t i = 0; i < n; i++) {
-                if (!value_there(v[i]) && v[i].state != STATE_NONE)
+                if (!value_is_set(v[i]) && v[i].state != STATE_NONE)
                         jsonw_text(j, rows[i].name, state_name((enum state)v[i].state));
         }
         jsonw_end(j);
         jsonw_object(j, "age");
         for (size_t i = 0; i < n; i++) {
-                if (value_there(v[i]) && v[i].age_ms != 0)
+                if (value_is_set(v[i]) && v[i].age_ms != 0)
                         jsonw_number(j, rows[i].name, v[i].age_ms / 1000.0);
         }
         jsonw_end(j);

@@ -45,7 +45,7 @@ static int put_row(struct parquet *p, const struct frame *f, const struct row *r
         parquet_put_text(p, COLUMN_HEALTH, health_name(row->health.state));
         parquet_put_text(p, COLUMN_LIMITER, limiter_name((enum limiter)row->limit.limiter));
         for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                if (value_there(row->sample.m[m]))
+                if (value_is_set(row->sample.m[m]))
                         parquet_put_number(p, COLUMN_METRICS + m, row->sample.m[m].v);
         }
         return parquet_end_row(p);

@@ -18,19 +18,19 @@ static void put_values(struct jsonw *j, const struct sample *s)
 {
         jsonw_object(j, "metrics");
         for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                if (value_there(s->m[m]))
+                if (value_is_set(s->m[m]))
                         jsonw_number(j, metric_info(m)->name, s->m[m].v);
         }
         jsonw_end(j);
         jsonw_object(j, "missing");
         for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                if (!value_there(s->m[m]) && s->m[m].state != STATE_NONE)
+                if (!value_is_set(s->m[m]) && s->m[m].state != STATE_NONE)
                         jsonw_text(j, metric_info(m)->name, state_name((enum state)s->m[m].state));
         }
         jsonw_end(j);
         jsonw_object(j, "age");
         for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                if (value_there(s->m[m]) && s->m[m].age_ms != 0)
+                if (value_is_set(s->m[m]) && s->m[m].age_ms != 0)
                         jsonw_number(j, metric_info(m)->name, s->m[m].age_ms / 1000.0);
         }
         jsonw_end(j);

@@ -101,7 +101,7 @@ static void put_look_process(struct jsonw *j, const struct stack_look *l,
         jsonw_text_or_null(j, "runtime", p->is.runtime);
         jsonw_text(j, "access", stack_access_name(p->is.access));
         jsonw_text_or_null(j, "why", p->is.why);
-        if (value_there(p->watched_s))
+        if (value_is_set(p->watched_s))
                 put_watched_process(j, p);
         jsonw_array(j, "threads");
         for (size_t i = 0; i < p->n_threads; i++)

@@ -13,9 +13,9 @@
 static void put_pair(char *buf, size_t size, struct value a, struct value b, double scale)
 {
         char x[FORMAT_MAX] = "--", y[FORMAT_MAX] = "--";
-        if (value_there(a))
+        if (value_is_set(a))
                 snprintf(x, sizeof(x), "%.0f", a.v / scale);
-        if (value_there(b))
+        if (value_is_set(b))
                 snprintf(y, sizeof(y), "%.0f", b.v / scale);
         snprintf(buf, size, "%s/%s", x, y);
 }
@@ -24,7 +24,7 @@ static bool has_clock(const struct row *row)
 {
         static const enum metric shown[] = {METRIC_SM_CLOCK, METRIC_GPU_TEMP, METRIC_MEM_TEMP};
         for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
-                if (value_there(row->sample.m[shown[i]]))
+                if (value_is_set(row->sample.m[shown[i]]))
                         return true;
         }
         return false;
@@ -47,7 +47,7 @@ static void put_clock(const struct frame *f, const struct row *row, struct table
         tablew_cell(t, label);
         tablew_cell(t, temp);
         tablew_cell(t, clock);
-        if (value_there(m[METRIC_THROTTLE_REASONS])) {
+        if (value_is_set(m[METRIC_THROTTLE_REASONS])) {
                 tablew_cell(t, "");
                 throttle_put(t->out, (uint64_t)m[METRIC_THROTTLE_REASONS].v);
         } else {

@@ -47,7 +47,7 @@ static bool lacks(const struct row *row, enum state state, bool of_gpu)
  * another source. */
 static void put_remedy(const struct row *row, struct strbuf *out)
 {
-        bool kernel = value_there(row->sample.m[METRIC_ASLEEP]);
+        bool kernel = value_is_set(row->sample.m[METRIC_ASLEEP]);
         if (kernel)
                 strbuf_puts(out, "; the kernel has no such counters for this GPU");
         else if (lacks(row, STATE_BLANK, false))

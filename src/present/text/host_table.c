@@ -36,7 +36,7 @@ static struct text decimal(struct value v)
 static struct text number(struct value v, int decimals)
 {
         struct text t;
-        if (value_there(v))
+        if (value_is_set(v))
                 snprintf(t.s, sizeof(t.s), "%.*f", decimals, v.v);
         else
                 snprintf(t.s, sizeof(t.s), "--");
@@ -56,7 +56,7 @@ static struct text cores(struct value v)
 static struct text framework(struct value v)
 {
         struct text t;
-        bool known = value_there(v) && v.v >= 0 && v.v < FRAMEWORK_COUNT;
+        bool known = value_is_set(v) && v.v >= 0 && v.v < FRAMEWORK_COUNT;
         snprintf(t.s, sizeof(t.s), "%s", known ? framework_name((enum framework)v.v) : "--");
         return t;
 }
@@ -65,10 +65,10 @@ static void write_cpus(const struct host *h, struct strbuf *out)
 {
         const struct value *v = h->system;
         strbuf_putf(out, "%s CPUs", number(v[SYSTEM_CPUS_ONLINE], 0).s);
-        if (value_there(v[SYSTEM_CPUS_AFFINITY]) &&
+        if (value_is_set(v[SYSTEM_CPUS_AFFINITY]) &&
             v[SYSTEM_CPUS_AFFINITY].v < v[SYSTEM_CPUS_ONLINE].v)
                 strbuf_putf(out, ", %s by affinity", number(v[SYSTEM_CPUS_AFFINITY], 0).s);
-        if (value_there(v[SYSTEM_CPUS_QUOTA]))
+        if (value_is_set(v[SYSTEM_CPUS_QUOTA]))
                 strbuf_putf(out, ", %s by quota", number(v[SYSTEM_CPUS_QUOTA], 1).s);
 }
 
@@ -122,7 +122,7 @@ static void fill_share(char *buf, size_t size, const struct level_state *l)
 static void fill_memory(char *buf, size_t size, const struct level_state *l)
 {
         struct value memory = l->f[FIGURE_MEMORY], bound = l->f[FIGURE_MEMORY_BOUND];
-        bool at_most = value_there(memory) && value_there(bound) && bound.v > 0;
+        bool at_most = value_is_set(memory) && value_is_set(bound) && bound.v > 0;
         snprintf(buf, size, "%s%s/%s", at_most ? "≤" : "", binary(memory).s,
                  binary(l->f[FIGURE_MEMORY_LIMIT]).s);
 }
@@ -130,7 +130,7 @@ static void fill_memory(char *buf, size_t size, const struct level_state *l)
 static void fill_pss(char *buf, size_t size, const struct level_state *l)
 {
         struct value v = l->f[FIGURE_PSS];
-        if (value_there(v) && v.age_ms >= 1000)
+        if (value_is_set(v) && v.age_ms >= 1000)
                 snprintf(buf, size, "%s (%us)", binary(v).s, v.age_ms / 1000);
         else
                 snprintf(buf, size, "%s", binary(v).s);
@@ -245,7 +245,7 @@ static void write_evidence(const struct host *h, struct strbuf *out)
         bool headed = false;
         for (size_t i = 0; i < h->n_gpus; i++) {
                 const struct value *e = h->evidence[i].e;
-                if (!value_there(e[EVIDENCE_CPU_MAIN]))
+                if (!value_is_set(e[EVIDENCE_CPU_MAIN]))
                         continue;
                 if (!headed) {
                         strbuf_putc(out, '\n');

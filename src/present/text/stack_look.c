@@ -147,10 +147,10 @@ static void put_held_gpus(const struct stack_look *l, const struct look_process 
         for (size_t i = 0; i < p->n_gpus; i++) {
                 const struct look_gpu *g = &l->gpus[p->gpus[i]];
                 strbuf_putf(out, ", GPU %s", g->label);
-                if (!value_there(g->busy))
+                if (!value_is_set(g->busy))
                         continue;
                 strbuf_putf(out, " (%s busy", format_share(buf, g->busy.v));
-                if (value_there(g->sm))
+                if (value_is_set(g->sm))
                         strbuf_putf(out, ", SM %s", format_share(buf, g->sm.v));
                 strbuf_putc(out, ')');
         }
@@ -163,7 +163,7 @@ static void put_look_process(const struct stack_look *l, const struct look_proce
         text_put(out, p->is.command[0] ? p->is.command : "?", COMMAND_COLUMNS);
         strbuf_putf(out, "\n" INDENT "%s%spid %d", host, host[0] ? ", " : "", p->is.pid);
         put_held_gpus(l, p, out);
-        if (value_there(p->rank))
+        if (value_is_set(p->rank))
                 strbuf_putf(out, ", rank %.0f", p->rank.v);
         if (p->is.runtime[0])
                 strbuf_putf(out, ", %s", p->is.runtime);
@@ -181,20 +181,20 @@ static void put_members(const struct stack_look *l, const struct look_group *g, 
         bool more = false;
         for (size_t i = 0; i < g->n; i++) {
                 const struct look_process *p = &l->processes[g->processes[i]];
-                if (!value_there(p->rank) && i >= NAMES_MAX) {
+                if (!value_is_set(p->rank) && i >= NAMES_MAX) {
                         strbuf_puts(out, ", …");
                         break;
                 }
                 strbuf_puts(out, more ? ", " : "");
                 more = true;
-                if (!value_there(p->rank)) {
+                if (!value_is_set(p->rank)) {
                         const char *host = l->hosts[p->host].name;
                         strbuf_putf(out, "%s%s%d", host, host[0] ? ":" : "", p->is.pid);
                         continue;
                 }
                 size_t end = i;
                 double rank = p->rank.v;
-                while (end + 1 < g->n && value_there(l->processes[g->processes[end + 1]].rank) &&
+                while (end + 1 < g->n && value_is_set(l->processes[g->processes[end + 1]].rank) &&
                        l->processes[g->processes[end + 1]].rank.v == rank + (double)(end + 1 - i))
                         end++;
                 strbuf_putf(out, "%.0f", rank);
@@ -207,7 +207,7 @@ static void put_members(const struct stack_look *l, const struct look_group *g, 
 static void put_look_group(const struct stack_look *l, const struct look_group *g,
                            struct strbuf *out)
 {
-        bool ranks = value_there(l->processes[g->processes[0]].rank);
+        bool ranks = value_is_set(l->processes[g->processes[0]].rank);
         const char *many = ranks ? "ranks" : "processes", *one = ranks ? "rank" : "process";
         if (g->n == 1) {
                 strbuf_putf(out, "%s ", one);

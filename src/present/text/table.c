@@ -60,7 +60,7 @@ static void fill_pair(char *buf, size_t size, const struct row *row, enum metric
         const struct value *m = row->sample.m;
         format_short(x, sizeof(x), metric_info(a)->unit, m[a]);
         format_short(y, sizeof(y), metric_info(b)->unit, m[b]);
-        if (value_there(m[a]) || value_there(m[b]))
+        if (value_is_set(m[a]) || value_is_set(m[b]))
                 snprintf(buf, size, "%s/%s", x, y);
         else
                 snprintf(buf, size, "--");
@@ -68,7 +68,7 @@ static void fill_pair(char *buf, size_t size, const struct row *row, enum metric
 
 static bool shares_memory(const struct row *row)
 {
-        return value_there(row->sample.m[METRIC_SHARED_TOTAL]);
+        return value_is_set(row->sample.m[METRIC_SHARED_TOTAL]);
 }
 
 static void fill_memory(char *buf, size_t size, const struct row *row)
@@ -82,7 +82,7 @@ static void fill_memory(char *buf, size_t size, const struct row *row)
 
 static void fill_power(char *buf, size_t size, const struct row *row)
 {
-        if (value_there(row->sample.m[METRIC_POWER_LIMIT]))
+        if (value_is_set(row->sample.m[METRIC_POWER_LIMIT]))
                 fill_pair(buf, size, row, METRIC_POWER, METRIC_POWER_LIMIT);
         else
                 format_short(buf, size, UNIT_WATTS, row->sample.m[METRIC_POWER]);
@@ -311,7 +311,7 @@ static void write_focus(const struct row *row, struct strbuf *out)
                         format_with_unit(text, sizeof(text), metric_info(m)->unit, v);
                         strbuf_putf(out, "  %-24s", metric_info(m)->name);
                         tablew_put(out, text, 13);
-                        if (!value_there(v))
+                        if (!value_is_set(v))
                                 strbuf_putf(out, "  %s", state_name((enum state)v.state));
                         else if (v.age_ms > 0)
                                 strbuf_putf(out, "  %.1f s old", v.age_ms / 1000.0);

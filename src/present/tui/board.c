@@ -126,7 +126,7 @@ static uint8_t cell_ink(const struct doc_column *col, const struct doc_cell *cel
 {
         if (col->kind == DOC_TEXT)
                 return INK_TEXT;
-        if (!value_there(cell->v))
+        if (!value_is_set(cell->v))
                 return INK_FAINT;
         if (strcmp(col->key, "wasted") == 0 && cell->v.v >= WASTE_WARN)
                 return INK_WARN;
@@ -201,7 +201,7 @@ static void draw_card(struct scroll *s, const struct doc_part *t)
                                    : col->kind == DOC_RATIO   ? " %"
                                                               : "";
                 size_t n = strlen(buf);
-                snprintf(buf + n, sizeof(buf) - n, "%s", value_there(cell->v) ? unit : "");
+                snprintf(buf + n, sizeof(buf) - n, "%s", value_is_set(cell->v) ? unit : "");
                 int x = s->a.x + at * w;
                 canvas_text(s->c, x, y, 24, (struct style){.fg = INK_DIM}, col->title);
                 canvas_right(s->c, x + 23, y, w - 26, (struct style){.fg = cell_ink(col, cell)},

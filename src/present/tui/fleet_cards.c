@@ -31,10 +31,10 @@ struct totals {
 static void fleet_cards_add(struct value *sum, struct value *limits, struct value v,
                             struct value limit)
 {
-        if (!value_there(v))
+        if (!value_is_set(v))
                 return;
         *sum = value_ok(sum->v + v.v);
-        if (!value_there(limit))
+        if (!value_is_set(limit))
                 *limits = value_missing(STATE_ERROR);
         else if (limits->state != STATE_ERROR)
                 *limits = value_ok(limits->v + limit.v);
@@ -81,7 +81,7 @@ static struct totals add_up(const struct frame *f)
 /* One that not all have is left out. */
 static struct value limit_of_all(struct value limits)
 {
-        return value_there(limits) ? limits : value_missing(STATE_NONE);
+        return value_is_set(limits) ? limits : value_missing(STATE_NONE);
 }
 
 static int draw_health_counts(struct canvas *c, int x, int y, int w, const struct totals *t)
@@ -158,7 +158,7 @@ void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct can
         canvas_text(c, x, a.y, 5, dim, "Real");
         widget_number(c, x + 5, a.y, 3, INK_TITLE, UNIT_SCORE, real);
         x += 9;
-        if (value_there(real))
+        if (value_is_set(real))
                 real.v /= 100;
         if (a.w >= 100) {
                 widget_bar(c, x, a.y, 8, INK_REAL, real);
@@ -307,7 +307,7 @@ static struct value share_of(const struct row *row, enum metric m)
                 return widget_ratio(row, m);
         struct value in = ceiling_value(k, CEILING_PCIE_IN);
         struct value out = ceiling_value(k, CEILING_PCIE_OUT);
-        return value_there(in) && value_there(out) && out.v > in.v ? out : in;
+        return value_is_set(in) && value_is_set(out) && out.v > in.v ? out : in;
 }
 
 /* "SM      99% ━━━━━━"; bytes where the link's speed is not known. */
@@ -316,7 +316,7 @@ static void draw_gauge(struct canvas *c, int x, int y, int w, const struct row *
 {
         struct value ratio = share_of(row, g->metric);
         canvas_text(c, x, y, 6, dim, g->label);
-        if (g->metric == METRIC_PCIE_RX && !value_there(ratio)) {
+        if (g->metric == METRIC_PCIE_RX && !value_is_set(ratio)) {
                 widget_number(c, x + 6, y, 5, INK_TEXT, UNIT_BYTES_PER_S, row->sample.m[g->metric]);
                 canvas_text(c, x + 12, y, w - 13, dim, "B/s in");
                 return;
@@ -393,7 +393,7 @@ static int count_host_work(const struct ui *ui, size_t gpu)
 static void host_number(char number[FORMAT_MAX], enum unit unit, struct value v)
 {
         format_short(number, FORMAT_MAX, unit, v);
-        if (unit == UNIT_NUMBER && value_there(v))
+        if (unit == UNIT_NUMBER && value_is_set(v))
                 snprintf(number, FORMAT_MAX, "%.1f", v.v);
 }
 
@@ -450,7 +450,7 @@ static size_t starved_gpu(const struct ui_data *d, const struct row *row)
         size_t gpu = d->host && starved ? host_find_gpu(d->host, row->sample.who->label)
                                         : (size_t)HOST_GPUS_MAX;
         bool known =
-            gpu < HOST_GPUS_MAX && value_there(d->host->evidence[gpu].e[EVIDENCE_CPU_MAIN]);
+            gpu < HOST_GPUS_MAX && value_is_set(d->host->evidence[gpu].e[EVIDENCE_CPU_MAIN]);
         return known ? gpu : (size_t)HOST_GPUS_MAX;
 }
 
@@ -549,7 +549,7 @@ void fleet_draw_small(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         draw_limit(c, x, y++, w, row);
         for (int i = 0, at = x; i < (int)ARRAY_LEN(gauges); i++) {
                 struct value ratio = share_of(row, gauges[i].metric);
-                bool bytes = gauges[i].metric == METRIC_PCIE_RX && !value_there(ratio);
+                bool bytes = gauges[i].metric == METRIC_PCIE_RX && !value_is_set(ratio);
                 at += canvas_text(c, at, y, 4, dim, gauges[i].label);
                 widget_number(c, at, y, 5, gauges[i].ink, bytes ? UNIT_BYTES_PER_S : UNIT_RATIO,
                               bytes ? m[METRIC_PCIE_RX] : ratio);

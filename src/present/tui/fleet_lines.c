@@ -127,7 +127,7 @@ static void draw_pcie(const struct line_context *l)
 static void draw_number(const struct line_context *l, const struct line_column *k)
 {
         struct value v = l->row->sample.m[k->metric];
-        uint8_t ink = value_there(v) && fabs(v.v) < 0.005 ? INK_DIM : k->ink;
+        uint8_t ink = value_is_set(v) && fabs(v.v) < 0.005 ? INK_DIM : k->ink;
         widget_number(l->c, l->x, l->y, l->w, ink, metric_info(k->metric)->unit, v);
 }
 

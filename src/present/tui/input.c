@@ -11,7 +11,7 @@
 #define SPEED_MIN 0.0625
 #define SPEED_MAX 64.0
 
-static void ask(struct ui *ui, enum request what, double number)
+static void request_action(struct ui *ui, enum request what, double number)
 {
         ui->request = (struct ui_request){.what = what, .number = number};
 }
@@ -19,7 +19,7 @@ static void ask(struct ui *ui, enum request what, double number)
 static void ask_replay(struct ui *ui, const struct ui_data *d, enum request what, double number)
 {
         if (d->replay)
-                ask(ui, what, number);
+                request_action(ui, what, number);
         else
                 ui_say(ui, "the source is live: there is nothing to seek");
 }
@@ -33,7 +33,7 @@ struct ui_command {
 
 static void do_quit(struct ui *ui, const struct ui_data *d UNUSED, const char *arg UNUSED)
 {
-        ask(ui, REQUEST_QUIT, 0);
+        request_action(ui, REQUEST_QUIT, 0);
 }
 
 /* :q leaves what one is in: a view, or from the fleet the dashboard. */
@@ -112,7 +112,7 @@ static void do_speed(struct ui *ui, const struct ui_data *d, const char *arg)
 
 static void do_save(struct ui *ui, const struct ui_data *d UNUSED, const char *arg UNUSED)
 {
-        ask(ui, REQUEST_SAVE, 0);
+        request_action(ui, REQUEST_SAVE, 0);
 }
 
 static void do_filter(struct ui *ui, const struct ui_data *d, const char *arg)
@@ -254,7 +254,7 @@ static void change_interval(struct ui *ui, const struct ui_data *d, bool longer)
                 if (!longer && steps[i] < now * 0.99)
                         next = steps[i];
         }
-        ask(ui, REQUEST_INTERVAL, next);
+        request_action(ui, REQUEST_INTERVAL, next);
         ui_say(ui, "a sample every %g s", next);
 }
 
@@ -270,15 +270,15 @@ static void change_theme(struct ui *ui)
                     : ui->theme == THEME_LIGHT ? THEME_MONO
                                                : THEME_DARK;
         ui_say(ui, "theme %s; w saves it", theme_name(ui->theme));
-        ask(ui, REQUEST_THEME, 0);
+        request_action(ui, REQUEST_THEME, 0);
 }
 
 static void act_on_source(struct ui *ui, const struct ui_data *d, enum action action)
 {
         if (action == ACTION_PAUSE)
-                ask(ui, REQUEST_PAUSE, 0);
+                request_action(ui, REQUEST_PAUSE, 0);
         else if (action == ACTION_STEP)
-                ask(ui, REQUEST_STEP, 1);
+                request_action(ui, REQUEST_STEP, 1);
         else if (action == ACTION_STEP_BACK)
                 ask_replay(ui, d, REQUEST_STEP, -1);
         else if (action == ACTION_SEEK_BACK || action == ACTION_SEEK_ON)
@@ -296,7 +296,7 @@ static void input_act(struct ui *ui, const struct ui_data *d, enum action action
         if (action == ACTION_QUIT && ui->view >= VIEW_TABS)
                 go_back(ui, d);
         else if (action == ACTION_QUIT)
-                ask(ui, REQUEST_QUIT, 0);
+                request_action(ui, REQUEST_QUIT, 0);
         else if (action == ACTION_BACK)
                 go_back(ui, d);
         else if (action == ACTION_NEXT_VIEW || action == ACTION_PREVIOUS_VIEW)
@@ -314,11 +314,11 @@ static void input_act(struct ui *ui, const struct ui_data *d, enum action action
         else if (action == ACTION_THEME)
                 change_theme(ui);
         else if (action == ACTION_SAVE)
-                ask(ui, REQUEST_SAVE, 0);
+                request_action(ui, REQUEST_SAVE, 0);
         else if (action == ACTION_REDRAW)
-                ask(ui, REQUEST_REDRAW, 0);
+                request_action(ui, REQUEST_REDRAW, 0);
         else if (action == ACTION_DUMP)
-                ask(ui, REQUEST_DUMP, 0);
+                request_action(ui, REQUEST_DUMP, 0);
         else
                 act_on_source(ui, d, action);
 }

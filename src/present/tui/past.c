@@ -25,7 +25,7 @@ void ring_put(struct ring *r, int64_t bucket, struct value v)
         for (int64_t b = from; b < bucket; b++)
                 *place(r, b) = NAN;
         r->last = bucket;
-        *place(r, bucket) = value_there(v) ? (float)v.v : NAN;
+        *place(r, bucket) = value_is_set(v) ? (float)v.v : NAN;
 }
 
 double ring_most(const struct ring *r)
@@ -79,7 +79,7 @@ void ring_draw(const struct ring *r, int64_t until, double hi, struct canvas *c,
 
 static struct value share_of(struct value a, struct value b)
 {
-        return value_there(a) && value_there(b) ? value_ok(a.v / b.v) : value_missing(STATE_NONE);
+        return value_is_set(a) && value_is_set(b) ? value_ok(a.v / b.v) : value_missing(STATE_NONE);
 }
 
 static void see_gpus(struct past *p, const struct host *h)

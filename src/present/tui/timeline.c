@@ -79,7 +79,8 @@ void timeline_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, str
         draw_position(d, c, line);
 }
 
-static void look(const struct ui_part *parts, size_t n, int64_t now, bool on, int64_t *best)
+static void find_nearest_end(const struct ui_part *parts, size_t n, int64_t now, bool on,
+                             int64_t *best)
 {
         for (size_t i = 0; i < n; i++) {
                 int64_t at = parts[i].begin_ns;
@@ -91,8 +92,8 @@ static void look(const struct ui_part *parts, size_t n, int64_t now, bool on, in
 void timeline_jump(struct ui *ui, const struct ui_data *d, bool on)
 {
         int64_t best = -1;
-        look(d->phases, d->n_phases, d->position_ns, on, &best);
-        look(d->findings, d->n_findings, d->position_ns, on, &best);
+        find_nearest_end(d->phases, d->n_phases, d->position_ns, on, &best);
+        find_nearest_end(d->findings, d->n_findings, d->position_ns, on, &best);
         if (!d->replay || d->n_phases + d->n_findings == 0)
                 ui_say(ui, "phases and findings are known of sessions only: assay top run.assay");
         else if (best < 0)

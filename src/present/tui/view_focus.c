@@ -39,7 +39,7 @@ struct items {
         char remark[64];
 };
 
-static void put(struct items *items, struct item item)
+static void add_item(struct items *items, struct item item)
 {
         if (items->n < ITEMS_MAX)
                 items->list[items->n++] = item;
@@ -57,31 +57,31 @@ static void put_group(struct items *items, const struct row *row, enum metric_gr
                         continue;
                 }
                 if (!heading && items->n > 0)
-                        put(items, (struct item){.kind = ITEM_BLANK});
+                        add_item(items, (struct item){.kind = ITEM_BLANK});
                 if (!heading)
-                        put(items,
-                            (struct item){.kind = ITEM_HEADING, .text = metric_group_name(g)});
+                        add_item(items,
+                                 (struct item){.kind = ITEM_HEADING, .text = metric_group_name(g)});
                 heading = true;
-                put(items, (struct item){.kind = ITEM_METRIC, .metric = m});
+                add_item(items, (struct item){.kind = ITEM_METRIC, .metric = m});
         }
 }
 
 static void put_processes(struct items *items, const struct ui_data *d, const struct row *row)
 {
         int n = 0;
-        put(items, (struct item){.kind = ITEM_BLANK});
-        put(items, (struct item){.kind = ITEM_HEADING, .text = "processes"});
+        add_item(items, (struct item){.kind = ITEM_BLANK});
+        add_item(items, (struct item){.kind = ITEM_HEADING, .text = "processes"});
         for (size_t i = 0; d->processes && i < d->processes->n && n < PROCESSES_MAX; i++) {
                 const struct process *p = &d->processes->list[i];
                 if (p->child || p->slot != row->sample.who->slot)
                         continue;
-                put(items, (struct item){.kind = ITEM_PROCESS, .process = p});
+                add_item(items, (struct item){.kind = ITEM_PROCESS, .process = p});
                 n++;
         }
         if (!d->processes)
-                put(items, (struct item){.kind = ITEM_REMARK, .text = ui_why_no_processes(d)});
+                add_item(items, (struct item){.kind = ITEM_REMARK, .text = ui_why_no_processes(d)});
         else if (n == 0)
-                put(items, (struct item){.kind = ITEM_REMARK, .text = "none"});
+                add_item(items, (struct item){.kind = ITEM_REMARK, .text = "none"});
 }
 
 static void make_items(const struct ui *ui, const struct ui_data *d, const struct row *row,
@@ -95,8 +95,8 @@ static void make_items(const struct ui *ui, const struct ui_data *d, const struc
         if (left_out > 0) {
                 snprintf(ret->remark, sizeof(ret->remark),
                          "%d more this source lacks; a lists them", left_out);
-                put(ret, (struct item){.kind = ITEM_BLANK});
-                put(ret, (struct item){.kind = ITEM_REMARK, .text = ret->remark});
+                add_item(ret, (struct item){.kind = ITEM_BLANK});
+                add_item(ret, (struct item){.kind = ITEM_REMARK, .text = ret->remark});
         }
 }
 
@@ -123,7 +123,7 @@ static void draw_metric(const struct ui *ui, const struct ui_data *d, struct can
         w -= NAME_W + VALUE_W + 1;
         struct value ratio = widget_ratio(row, m);
         int bar = MIN(w / 2, 16);
-        if (!value_there(v))
+        if (!value_is_set(v))
                 canvas_text(c, x, y, bar, (struct style){.fg = INK_FAINT},
                             state_name((enum state)v.state));
         else if (v.age_ms > 0)
@@ -308,7 +308,7 @@ static int draw_clock(struct canvas *c, struct area a, const struct row *row)
                      clock = ceiling_value(k, CEILING_CLOCK);
         words_clock(text, sizeof(text), row);
         size_t n = strlen(text);
-        if (value_there(tensor) && value_there(clock) && tensor.v > 0.005)
+        if (value_is_set(tensor) && value_is_set(clock) && tensor.v > 0.005)
                 snprintf(text + n, sizeof(text) - n, "; %s of the tensor peak (pipe %s, clock %s)",
                          format_share(part[0], tensor.v * clock.v), format_share(part[1], tensor.v),
                          format_share(part[2], clock.v));
@@ -404,7 +404,7 @@ static int draw_ceilings(const struct ui *ui, struct canvas *c, struct area a,
         int columns = MAX(a.w / CEILING_W, 1), w = a.w / columns, n = 0;
         for (enum ceiling k = 0; k < CEILING_COUNT; k++) {
                 struct value v = ceiling_value(&row->limit.ceilings, k);
-                if (ceiling_info(k)->kind != CEILING_DEVICE || !value_there(v))
+                if (ceiling_info(k)->kind != CEILING_DEVICE || !value_is_set(v))
                         continue;
                 int x = a.x + 1 + n % columns * w, y = a.y + 1 + n / columns;
                 bool near = v.v >= CEILING_NEAR;

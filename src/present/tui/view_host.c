@@ -17,7 +17,7 @@ static const struct style plain = {.fg = INK_TEXT};
 /* Without a unit: a load, or one of several shares. */
 static void put_number(char *buf, size_t size, int decimals, struct value v, double scale)
 {
-        if (value_there(v))
+        if (value_is_set(v))
                 snprintf(buf, size, "%.*f", decimals, v.v * scale);
         else
                 snprintf(buf, size, "--");
@@ -76,7 +76,7 @@ static void memory_words(char *buf, size_t size, const struct host *h)
         char swap[32];
         pair_words(buf, size, UNIT_BYTES, s[SYSTEM_MEM_USED], s[SYSTEM_MEM_TOTAL], "%s of %s");
         size_t n = strlen(buf);
-        if (!value_there(s[SYSTEM_SWAP_TOTAL]) || s[SYSTEM_SWAP_TOTAL].v <= 0)
+        if (!value_is_set(s[SYSTEM_SWAP_TOTAL]) || s[SYSTEM_SWAP_TOTAL].v <= 0)
                 return;
         format_short(swap, sizeof(swap), UNIT_BYTES, s[SYSTEM_SWAP_USED]);
         snprintf(buf + n, size - n, ", swap %s", swap);
@@ -106,7 +106,7 @@ static int draw_graphs(const struct ui *ui, struct canvas *c, struct area a, con
         for (int i = 0; i < 4; i++) {
                 format_short(number, sizeof(number), UNIT_BYTES_PER_S, rates[i]);
                 snprintf(text, sizeof(text), "%s %s%s", names[i], number,
-                         value_there(rates[i]) ? "B/s" : "");
+                         value_is_set(rates[i]) ? "B/s" : "");
                 struct area in = {a.x + i * quarter + (i == 0), y, quarter - (i == 0), low + 1};
                 draw_graph(ui, c, in, &graphs[2 + i], text);
         }
@@ -131,7 +131,7 @@ static void draw_pressure(const struct ui *ui, struct canvas *c, struct area a,
         int each = MAX((a.x + a.w - x - 1) / 3, 12);
         for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
                 struct value v = h->system[parts[i].figure];
-                bool much = value_there(v) && v.v >= HOST_PRESSURE_MUCH;
+                bool much = value_is_set(v) && v.v >= HOST_PRESSURE_MUCH;
                 int n = canvas_text(c, x, a.y, each, dim, parts[i].name);
                 widget_number(c, x + n, a.y, 5, much ? INK_HOT : INK_TEXT, UNIT_RATIO, v);
                 ring_draw(&ui->past.host[parts[i].ring], ui->past.host_bucket, 1, c,
@@ -185,11 +185,11 @@ static int draw_core_blocks(struct canvas *c, struct area a, const struct host *
         int columns = MAX((a.w - 2) / 17, 1) * 16, used = 0;
         for (int i = 0; i < (int)h->n_cores && i / columns < a.h; i++) {
                 struct value v = h->cores[i].util;
-                int level = value_there(v) ? (int)(MIN(MAX(v.v, 0.0), 1.0) * 7 + 0.5) : 0;
+                int level = value_is_set(v) ? (int)(MIN(MAX(v.v, 0.0), 1.0) * 7 + 0.5) : 0;
                 int at = i % columns;
                 canvas_char(c, a.x + 1 + at + at / 16, a.y + i / columns,
                             (struct style){.fg = level > 0 ? INK_COMPUTE : INK_FAINT},
-                            value_there(v) ? 0x2581u + (uint32_t)level : 0xb7);
+                            value_is_set(v) ? 0x2581u + (uint32_t)level : 0xb7);
                 used = i / columns + 1;
         }
         return used;

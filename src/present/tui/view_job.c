@@ -43,7 +43,7 @@ static double number_or_low(struct value v)
         }                                                                                          \
         static int need_##name(const struct process *p)                                            \
         {                                                                                          \
-                return value_there(p->member) ? NUMBER_W : 0;                                      \
+                return value_is_set(p->member) ? NUMBER_W : 0;                                     \
         }
 NUMBER_COLUMN(memory, gpu_memory, UNIT_BYTES, INK_MEMORY)
 NUMBER_COLUMN(sm, sm_util, UNIT_RATIO, INK_COMPUTE)
@@ -93,10 +93,10 @@ static void draw_type(struct canvas *c, int x, int y, int w, const struct proces
 static void draw_elapsed(struct canvas *c, int x, int y, int w, const struct process *p)
 {
         char text[32] = "--";
-        long s = value_there(p->elapsed) ? (long)p->elapsed.v : 0;
-        if (value_there(p->elapsed) && s >= 86400)
+        long s = value_is_set(p->elapsed) ? (long)p->elapsed.v : 0;
+        if (value_is_set(p->elapsed) && s >= 86400)
                 snprintf(text, sizeof(text), "%ldd%02ldh", s / 86400, s / 3600 % 24);
-        else if (value_there(p->elapsed))
+        else if (value_is_set(p->elapsed))
                 snprintf(text, sizeof(text), "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
         canvas_right(c, x, y, w, widget_value_style(p->elapsed, INK_DIM), text);
 }
@@ -108,7 +108,7 @@ static double key_elapsed(const struct process *p)
 
 static int need_elapsed(const struct process *p)
 {
-        return value_there(p->elapsed) ? NUMBER_W : 0;
+        return value_is_set(p->elapsed) ? NUMBER_W : 0;
 }
 
 static int need_type(const struct process *p)

@@ -105,7 +105,7 @@ static bool limit_of(const struct row *row, enum metric m, char *buf, size_t siz
                             : m == METRIC_SM_CLOCK ? METRIC_SM_CLOCK_MAX
                             : m == METRIC_FB_USED  ? METRIC_FB_TOTAL
                                                    : METRIC_COUNT;
-        if (limit == METRIC_COUNT || !value_there(row->sample.m[limit]))
+        if (limit == METRIC_COUNT || !value_is_set(row->sample.m[limit]))
                 return false;
         format_with_unit(text, sizeof(text), metric_info(limit)->unit, row->sample.m[limit]);
         snprintf(buf, size, "of %s", text);
@@ -250,7 +250,7 @@ static void draw_panels(struct ui *ui, const struct ui_data *d, struct canvas *c
         ui->plot.drawn.n = 0;
 }
 
-static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+static void draw_plot_view(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
         struct panel panels[PANELS_MAX];
         const struct row *row = ui_chosen(ui, d);
@@ -371,7 +371,7 @@ const struct view_ops view_plot = {
     .name = "plot",
     .title = "Plot",
     .hints = "\u2190\u2192 cursor  zZ zoom  PgUp pan  m metrics  a all GPUs",
-    .draw = draw,
+    .draw = draw_plot_view,
     .act = plot_act,
     .mouse = mouse,
 };

@@ -15,16 +15,16 @@ struct style widget_value_style(struct value v, uint8_t fg)
 {
         if (v.state == STATE_OK)
                 return (struct style){.fg = fg};
-        return (struct style){.fg = value_there(v) ? INK_DIM : INK_FAINT};
+        return (struct style){.fg = value_is_set(v) ? INK_DIM : INK_FAINT};
 }
 
 void widget_bar(struct canvas *c, int x, int y, int w, uint8_t fg, struct value ratio)
 {
         struct style full = widget_value_style(ratio, fg), track = {.fg = INK_FAINT};
-        double v = value_there(ratio) ? MIN(MAX(ratio.v, 0.0), 1.0) : 0;
+        double v = value_is_set(ratio) ? MIN(MAX(ratio.v, 0.0), 1.0) : 0;
         int halves = (int)lround(v * 2 * w);
         /* What is not known is no bar of 0. */
-        uint32_t rest = value_there(ratio) ? 0x2500 : 0xb7;
+        uint32_t rest = value_is_set(ratio) ? 0x2500 : 0xb7;
         /* A little is not nothing. */
         if (v > 0.004 && halves == 0)
                 halves = 1;
@@ -110,7 +110,7 @@ void widget_spark(struct canvas *c, int x, int y, int w, const struct trends *tr
 
 static struct value part_of(struct value v, struct value whole)
 {
-        if (!value_there(v) || !value_there(whole) || whole.v <= 0)
+        if (!value_is_set(v) || !value_is_set(whole) || whole.v <= 0)
                 return value_missing(STATE_NONE);
         v.v /= whole.v;
         return v;
@@ -134,8 +134,8 @@ struct value widget_ratio(const struct row *row, enum metric metric)
         if (metric == METRIC_MEM_CLOCK)
                 return part_of(v, m[METRIC_MEM_CLOCK_MAX]);
         if (metric == METRIC_GPU_TEMP || metric == METRIC_MEM_TEMP)
-                return part_of(v, value_there(m[METRIC_TEMP_SLOWDOWN]) ? m[METRIC_TEMP_SLOWDOWN]
-                                                                       : value_ok(100));
+                return part_of(v, value_is_set(m[METRIC_TEMP_SLOWDOWN]) ? m[METRIC_TEMP_SLOWDOWN]
+                                                                        : value_ok(100));
         return value_missing(STATE_NONE);
 }
 

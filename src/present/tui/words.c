@@ -63,8 +63,8 @@ static int put_of(char *buf, size_t size, enum unit unit, struct value a, struct
         char first[24], second[24];
         format_short(first, sizeof(first), unit, a);
         format_short(second, sizeof(second), unit, b);
-        return value_there(b) ? snprintf(buf, size, "%s of %s", first, second)
-                              : snprintf(buf, size, "%s", first);
+        return value_is_set(b) ? snprintf(buf, size, "%s of %s", first, second)
+                               : snprintf(buf, size, "%s", first);
 }
 
 void words_clock(char *buf, size_t size, const struct row *row)
@@ -80,7 +80,7 @@ void words_memory(char *buf, size_t size, const struct row *row)
 {
         char of[64];
         const struct value *m = row->sample.m;
-        bool shared = value_there(m[METRIC_SHARED_TOTAL]);
+        bool shared = value_is_set(m[METRIC_SHARED_TOTAL]);
         put_of(of, sizeof(of), UNIT_BYTES, m[shared ? METRIC_SHARED_USED : METRIC_FB_USED],
                m[shared ? METRIC_SHARED_TOTAL : METRIC_FB_TOTAL]);
         snprintf(buf, size, "%s %s", shared ? "the system's memory" : "memory", of);

@@ -54,7 +54,7 @@ static void add_head(const struct why *w, const char *version, struct document *
         row[3].v = value_ok(w->look->is_recorded);
         doc_cell_text(&row[4], why_outcome_name(w->outcome));
         row[5].v = w->stalled_s;
-        if (value_there(w->stalled_s))
+        if (value_is_set(w->stalled_s))
                 row[6].v = value_ok(now - w->stalled_s.v);
         row[7].v = watched_for(w);
         row[8].v = value_ok((double)w->n_ranks);
@@ -156,7 +156,7 @@ static void fill_group(const struct why *w, uint32_t group, struct doc_cell *row
                         continue;
                 first = first ? first : r;
                 n++;
-                if (value_there(r->since_s) && (!value_there(since) || r->since_s.v < since.v))
+                if (value_is_set(r->since_s) && (!value_is_set(since) || r->since_s.v < since.v))
                         since = r->since_s;
         }
         if (!first)

@@ -24,7 +24,7 @@ void why_put_who(const struct why *w, const struct why_finding *f, struct strbuf
 {
         const struct look_process *p =
             f->process == WHY_NONE ? NULL : &w->look->processes[f->process];
-        bool named = value_there(f->rank);
+        bool named = value_is_set(f->rank);
         if (named)
                 strbuf_putf(out, "rank %.0f", f->rank.v);
         if (p)
@@ -60,7 +60,7 @@ void why_put_finding(const struct why *w, const struct why_finding *f, struct st
         if (f->detail[0])
                 strbuf_putf(out, "%s%s", own.file[0] && f->thread != WHY_NONE ? ", " : ": ",
                             f->detail);
-        if (value_there(f->since_s)) {
+        if (value_is_set(f->since_s)) {
                 strbuf_puts(out, ", for ");
                 put_seconds(f->since_s.v, out);
         }
@@ -74,7 +74,7 @@ void why_put_ranks(const struct why *w, uint32_t group, struct strbuf *out)
                 bool end = i == w->n_ranks;
                 struct value rank =
                     end ? value_missing(STATE_NONE) : w->look->processes[w->ranks[i].process].rank;
-                if (!end && (w->ranks[i].group != group || !value_there(rank)))
+                if (!end && (w->ranks[i].group != group || !value_is_set(rank)))
                         continue;
                 if (!end && rank.v == last + 1) {
                         last = rank.v;
@@ -120,7 +120,7 @@ static size_t count_doing(const struct why *w, enum why_doing doing)
 
 static const char *noun(const struct why *w)
 {
-        bool ranks = w->n_ranks > 0 && value_there(w->look->processes[w->ranks[0].process].rank);
+        bool ranks = w->n_ranks > 0 && value_is_set(w->look->processes[w->ranks[0].process].rank);
         return ranks             ? w->n_ranks == 1 ? "rank" : "ranks"
                : w->n_ranks == 1 ? "process"
                                  : "processes";
@@ -128,7 +128,7 @@ static const char *noun(const struct why *w)
 
 static void put_stalled(const struct why *w, struct strbuf *out)
 {
-        if (!value_there(w->stalled_s))
+        if (!value_is_set(w->stalled_s))
                 return;
         strbuf_puts(out, "stalled for ");
         put_seconds(w->stalled_s.v, out);

@@ -123,7 +123,7 @@ void dcgm_number_locally(struct dcgm_inventory *inv, const char *root)
                 inv->gpus[i].local = number[i];
 }
 
-bool dcgm_host_is_here(const char *host)
+bool dcgm_host_is_local(const char *host)
 {
         static const char *const here[] = {"localhost", "127.", "unix:", "[::1]", "::1", "/"};
         if (!host || !*host)

@@ -22,4 +22,4 @@ size_t local_gpus_list(const char *root, struct local_gpu *ret, size_t max);
 void dcgm_number_locally(struct dcgm_inventory *inv, const char *root);
 
 /* Whether the address names this machine. NULL does. */
-bool dcgm_host_is_here(const char *host);
+bool dcgm_host_is_local(const char *host);

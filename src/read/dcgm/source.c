@@ -274,7 +274,7 @@ static int stage_ended(struct source *s, struct err *err)
                         return fail(s, dcgm_failure_of(s->said, s->said_len, status), status, err);
                 if (s->inventory.n_gpus == 0)
                         return fail(s, DCGM_NO_GPU, status, err);
-                if (dcgm_host_is_here(s->config.dcgm_host))
+                if (dcgm_host_is_local(s->config.dcgm_host))
                         dcgm_number_locally(&s->inventory, s->config.root);
                 return begin(s, STAGE_SLICES, err);
         case STAGE_SLICES: /* An engine without MIG may refuse to list slices. */

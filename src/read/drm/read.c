@@ -85,7 +85,7 @@ struct raw drm_rate(struct drm_counter *before, double v, int64_t mono_ns)
         struct value rate =
             value_rate(value_ok(v), old.there ? value_ok(old.v) : value_missing(STATE_BLANK),
                        clock_to_seconds(mono_ns - old.mono_ns));
-        return value_there(rate) ? drm_raw(rate.v) : drm_missing((enum state)rate.state);
+        return value_is_set(rate) ? drm_raw(rate.v) : drm_missing((enum state)rate.state);
 }
 
 static struct raw read_channel(const struct drm_gpu *gpu, const char *kind, unsigned channel,

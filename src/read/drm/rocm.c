@@ -192,7 +192,7 @@ static void publish(struct rocm *r, size_t i, const struct rocm_values *v)
         crew_unlock(&r->crew);
 }
 
-static void answer(struct rocm *r)
+static void serve_request(struct rocm *r)
 {
         struct rocm_values v;
         for (size_t i = 0; i < r->n; i++) {
@@ -220,7 +220,7 @@ static void watch_links(void *arg)
 {
         struct rocm *r = arg;
         if (load(&r->lib, r->path) && r->lib.init(0) == RSMI_SUCCESS) {
-                answer(r);
+                serve_request(r);
                 r->lib.shut_down();
         }
 }
@@ -250,7 +250,7 @@ void rocm_close(struct rocm *r)
                 crew_leave(&r->crew, CLOSE_PATIENCE_NS);
 }
 
-void rocm_ask(struct rocm *r)
+void rocm_query(struct rocm *r)
 {
         crew_lock(&r->crew);
         r->asked = true;

@@ -34,6 +34,6 @@ struct rocm *rocm_open(const char *path, const struct rocm_gpu *gpus, size_t n);
 /* Ends it; a thread that is stuck in the library is left behind. NULL is fine. */
 void rocm_close(struct rocm *r);
 /* Asks for news of all GPUs; the answer is for a later rocm_get. Never waits. */
-void rocm_ask(struct rocm *r);
+void rocm_query(struct rocm *r);
 /* What the library said last about the i-th GPU. */
 void rocm_get(struct rocm *r, size_t i, struct rocm_values *ret);

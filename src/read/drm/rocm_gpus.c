@@ -52,7 +52,7 @@ struct rocm *drm_rocm_open(const char *root, const char *library, struct drm_gpu
 void drm_rocm_ask(struct rocm *rocm, const struct drm_gpu *gpus, size_t n)
 {
         if (rocm && !any_asleep(gpus, n))
-                rocm_ask(rocm);
+                rocm_query(rocm);
 }
 
 /* The rate between the library's last two answers, with its age when it answers no more. */

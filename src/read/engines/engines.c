@@ -180,7 +180,7 @@ static void read_process(struct engines *e, size_t i)
         snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", t->pid, t->pid);
         t->reading.v[SERVING_CPU_MAIN_TIME] = cpu_time(e, path);
         /* It may have been started again, with another pid. */
-        if (!value_there(t->reading.v[SERVING_CPU_TIME]))
+        if (!value_is_set(t->reading.v[SERVING_CPU_TIME]))
                 t->pid = 0;
 }
 

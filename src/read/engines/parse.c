@@ -162,7 +162,7 @@ static bool has_label(const struct family *f, const char *block, size_t len)
 
 static void add_to(struct value *to, double v)
 {
-        *to = value_ok(value_there(*to) ? to->v + v : v);
+        *to = value_ok(value_is_set(*to) ? to->v + v : v);
 }
 
 /* The place of a bucket; NULL when there are too many. */

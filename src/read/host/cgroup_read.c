@@ -133,7 +133,7 @@ static struct value read_cpu(const struct group *g)
                         return value_ok((double)us / 1e6);
         }
         struct value ns = read_one(g, CGROUP_CPUACCT, "cpuacct.usage");
-        if (value_there(ns))
+        if (value_is_set(ns))
                 ns.v /= 1e9;
         return ns;
 }
@@ -183,7 +183,7 @@ static void read_io(const struct group *g, struct cgroup_counters *ret)
 /* Version 2 first; a hybrid machine has its controllers in version 1. */
 static struct value either(struct value a, struct value b)
 {
-        return value_there(a) || b.state == STATE_UNSUPPORTED ? a : b;
+        return value_is_set(a) || b.state == STATE_UNSUPPORTED ? a : b;
 }
 
 void cgroup_read(int root, const struct cgroup_mounts *m, const struct cgroup_paths *p,
@@ -197,10 +197,10 @@ void cgroup_read(int root, const struct cgroup_mounts *m, const struct cgroup_pa
         ret->memory_peak = either(read_one(&g, CGROUP_UNIFIED, "memory.peak"),
                                   read_one(&g, CGROUP_MEMORY, "memory.max_usage_in_bytes"));
         ret->memory_limit = tightest(&g, CGROUP_UNIFIED, "memory.max");
-        if (!value_there(ret->memory_limit))
+        if (!value_is_set(ret->memory_limit))
                 ret->memory_limit = tightest(&g, CGROUP_MEMORY, "memory.limit_in_bytes");
         ret->quota = read_quota(&g, CGROUP_UNIFIED);
-        if (!value_there(ret->quota))
+        if (!value_is_set(ret->quota))
                 ret->quota = read_quota(&g, CGROUP_CPU);
         ret->cpuset = read_cpuset(&g);
         read_io(&g, ret);

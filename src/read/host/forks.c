@@ -17,7 +17,7 @@
 
 /* words: the operation, and since Linux 6.6 which events are wanted. Older kernels pass over what
  * they do not know. */
-static int ask(int fd, const uint32_t *words, size_t size)
+static int query_netlink(int fd, const uint32_t *words, size_t size)
 {
         char buf[NLMSG_SPACE(sizeof(struct cn_msg) + 16)] = {0};
         size_t len = NLMSG_LENGTH(sizeof(struct cn_msg) + size);
@@ -40,9 +40,9 @@ int forks_open(void)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
         int r = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0
                     ? -errno
-                    : ask(fd, words, sizeof(words[0]));
+                    : query_netlink(fd, words, sizeof(words[0]));
         if (r == 0)
-                ask(fd, words, sizeof(words));
+                query_netlink(fd, words, sizeof(words));
         if (r < 0) {
                 close(fd);
                 return r;

@@ -143,7 +143,7 @@ static struct value read_cpus(struct holders *h, const struct holder *p)
         n = read_of(h, p, "cgroup");
         if (n > 0 && cgroup_parse_paths(h->text, (size_t)n, &paths) == 0) {
                 cgroup_read(h->root, h->mounts, &paths, &c);
-                if (value_there(c.quota) && c.quota.v < cpus.v)
+                if (value_is_set(c.quota) && c.quota.v < cpus.v)
                         cpus = c.quota;
         }
         return cpus;
@@ -156,9 +156,9 @@ static bool wants_look(const struct holder *p, int64_t mono_ns)
 
 static void end_look(struct holder *p, struct value v, int64_t mono_ns)
 {
-        bool known = value_there(v) && v.v != FRAMEWORK_NONE;
+        bool known = value_is_set(v) && v.v != FRAMEWORK_NONE;
         p->framework = v;
-        p->looks = known || !value_there(v) ? FRAMEWORK_LOOKS : p->looks + 1;
+        p->looks = known || !value_is_set(v) ? FRAMEWORK_LOOKS : p->looks + 1;
         p->look_ns = mono_ns + (FIRST_LOOK_NS << MIN(p->looks, (unsigned)FRAMEWORK_LOOKS));
 }
 
@@ -224,16 +224,16 @@ void holders_tick(struct holders *h, struct scanner *scanner, int64_t mono_ns)
 /* The larger of two; a missing one loses. */
 static void take_larger(struct value *to, struct value v)
 {
-        if (value_there(v) ? !value_there(*to) || v.v > to->v : to->state == STATE_NONE)
+        if (value_is_set(v) ? !value_is_set(*to) || v.v > to->v : to->state == STATE_NONE)
                 *to = v;
 }
 
 /* A sum with a missing part is missing. */
 static void add_part(struct value *to, struct value v, bool begun)
 {
-        if (!begun || !value_there(v))
+        if (!begun || !value_is_set(v))
                 *to = v;
-        else if (value_there(*to))
+        else if (value_is_set(*to))
                 to->v += v.v;
 }
 

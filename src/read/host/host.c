@@ -158,7 +158,7 @@ static void set_sums(const struct host_reader *h, enum level level, struct level
 
 static void prefer(struct value *to, struct value from)
 {
-        if (value_there(from))
+        if (value_is_set(from))
                 *to = from;
 }
 
@@ -171,13 +171,13 @@ static bool set_group(const struct host_reader *h, const struct cgroup_paths *pa
         cgroup_read(h->root, &h->target.mounts, paths, &c);
         prefer(&ret->f[FIGURE_CPU_TIME], c.cpu_s);
         prefer(&ret->f[FIGURE_MEMORY], c.memory);
-        if (value_there(c.memory))
+        if (value_is_set(c.memory))
                 ret->f[FIGURE_MEMORY_BOUND] = value_ok(0);
         prefer(&ret->f[FIGURE_MEMORY_PEAK], c.memory_peak);
         prefer(&ret->f[FIGURE_READ_TOTAL], c.read);
         prefer(&ret->f[FIGURE_WRITE_TOTAL], c.write);
-        return value_there(c.cpu_s) || value_there(c.memory) || value_there(c.read) ||
-               value_there(c.write);
+        return value_is_set(c.cpu_s) || value_is_set(c.memory) || value_is_set(c.read) ||
+               value_is_set(c.write);
 }
 
 /* A group that is gone has no processes and no files. It is absent, and not at rest. */

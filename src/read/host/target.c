@@ -196,7 +196,7 @@ int target_find(int root, const struct host_config *config, struct target *ret, 
 
 static struct value first_there(struct value a, struct value b)
 {
-        return value_there(a) ? a : b;
+        return value_is_set(a) ? a : b;
 }
 
 /* RLIMIT_AS of the target, when it has one. */
@@ -237,7 +237,7 @@ static struct value slice_limit(int root, const struct target *t)
 static struct value cpus_of(const struct cgroup_counters *c, struct value fallback)
 {
         struct value v = first_there(c->cpuset, fallback);
-        return value_there(c->quota) && (!value_there(v) || c->quota.v < v.v) ? c->quota : v;
+        return value_is_set(c->quota) && (!value_is_set(v) || c->quota.v < v.v) ? c->quota : v;
 }
 
 void target_look_at_limits(int root, const struct target *t, const struct cgroup_paths *job,

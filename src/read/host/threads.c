@@ -130,8 +130,8 @@ static ssize_t read_stat(const struct threads *t, struct thread_state *x, char *
 }
 
 /* False when it has ended, or may not be read. */
-static bool look(const struct threads *t, struct thread_state *x, const struct threads_ask *ask,
-                 struct fd_budget *fds)
+static bool read_thread(const struct threads *t, struct thread_state *x,
+                        const struct threads_ask *ask, struct fd_budget *fds)
 {
         char buf[STAT_MAX];
         struct proc_stat st;
@@ -159,7 +159,7 @@ static size_t look_at(struct threads *t, size_t first, size_t most, const struct
 {
         size_t i = first;
         for (size_t looked = 0; i < t->n && looked < most; looked++) {
-                if (look(t, &t->list[i], ask, fds))
+                if (read_thread(t, &t->list[i], ask, fds))
                         i++;
                 else
                         drop_thread(t, i, fds);
@@ -191,7 +191,7 @@ static void favour_busiest(struct threads *t)
 /* Clock ticks are not in step with ours: one more may fall into the time between. */
 static struct value busy_value(struct value busy)
 {
-        return value_there(busy) ? value_ok(MIN(busy.v, 1.0)) : busy;
+        return value_is_set(busy) ? value_ok(MIN(busy.v, 1.0)) : busy;
 }
 
 static void sum_up(struct threads *t, const struct threads_ask *ask)

@@ -127,7 +127,7 @@ static void give_nothing(struct source *s, struct batch *ret)
         *ret = (struct batch){.mono_ns = now, .wall_ns = clock_wall_ns(), .stale = true};
 }
 
-static int late_next(struct source *s, struct batch *ret, struct err *err)
+static int deferred_next(struct source *s, struct batch *ret, struct err *err)
 {
         crew_lock(&s->crew);
         while (!s->interrupted && !s->inner && !s->over && crew_wait(&s->crew, s->due_ns))
@@ -224,7 +224,7 @@ static void late_interrupt(struct source *s)
 const struct source_ops source_late = {
     .name = "late",
     .help = "a source that may take long to start",
-    .next = late_next,
+    .next = deferred_next,
     .provenance = late_provenance,
     .trouble = late_trouble,
     .processes = late_processes,

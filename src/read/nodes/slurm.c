@@ -84,7 +84,7 @@ static int tell_failure(const char *id, struct strbuf *said, struct err *err)
         return err_hint(err, "'squeue --me' lists your jobs");
 }
 
-static int judge(const struct slurm_job *job, const char *id, struct err *err)
+static int check_job(const struct slurm_job *job, const char *id, struct err *err)
 {
         if (job->nodes.n > 0)
                 return 0;
@@ -127,7 +127,7 @@ int slurm_ask(struct slurm_job *job, const char *id, int wake, struct err *err)
         else
                 r = slurm_read_job(job, strbuf_str(&out), err);
         if (r == 0)
-                r = judge(job, id, err);
+                r = check_job(job, id, err);
         strbuf_finish(&out);
         strbuf_finish(&said);
         return r;

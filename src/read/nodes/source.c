@@ -144,7 +144,7 @@ static int64_t late_ns(const struct source *s)
 }
 
 /* What its state is while it is connected. */
-static void judge(struct source *s, size_t i, int64_t now)
+static void update_node(struct source *s, size_t i, int64_t now)
 {
         struct link *l = &s->links[i];
         struct node *node = &s->gather.nodes[i];
@@ -188,7 +188,7 @@ static void attend(struct source *s, int64_t now)
                         s->gather.nodes[i].tried |=
                             l->stage == LINK_STREAM && now - l->begun_ns > LOGIN_NS;
                         link_ask(l, now, clock_wall_ns());
-                        judge(s, i, now);
+                        update_node(s, i, now);
                 }
         }
 }

@@ -126,12 +126,13 @@ static struct value cycles_per_s(struct nvml_gpm *g, double cycles, int64_t wind
 }
 
 /* What of an answer is a measurement. */
-static struct value judge(struct nvml_gpm *g, enum nvml_field field, double v, int64_t window_ns)
+static struct value check_counter(struct nvml_gpm *g, enum nvml_field field, double v,
+                                  int64_t window_ns)
 {
         struct value x = value_ok(v);
         if (field == NVML_FIELD_GPM_CYCLES)
                 x = cycles_per_s(g, v, window_ns);
-        if (value_there(x) && !in_range(field, x.v))
+        if (value_is_set(x) && !in_range(field, x.v))
                 x = value_missing(STATE_BLANK);
         return x;
 }
@@ -143,7 +144,7 @@ static void store(struct nvml_gpm_plan *plan, struct nvml_gpm *g, int64_t window
                 const struct nvml_gpm_metric *m = &plan->get.metric[i];
                 struct value v = value_missing(nvml_state(m->rc));
                 if (v.state == STATE_OK)
-                        v = judge(g, plan->field[i], m->value, window_ns);
+                        v = check_counter(g, plan->field[i], m->value, window_ns);
                 row->value[plan->field[i]] =
                     (struct nvml_value){.v = value_or(v, 0) > 0 ? v.v : 0, .state = v.state};
         }

@@ -10,7 +10,7 @@ static char *text(struct nvml_row *row, enum nvml_text which)
         return row->text[which];
 }
 
-static void ask(int(*call) NVML_ARGS_TEXT, nvml_device dev, char *to)
+static void read_text(int(*call) NVML_ARGS_TEXT, nvml_device dev, char *to)
 {
         char answer[NVML_TEXT_MAX] = "";
         if (call && call(dev, answer, sizeof(answer)) == 0)
@@ -48,7 +48,7 @@ static void identify_gpu(struct nvml_device *d, struct nvml_row *row)
         const struct nvml_lib *lib = &d->env->lib;
         struct nvml_pci pci = {0};
         unsigned number;
-        ask(lib->serial, d->handle, text(row, NVML_TEXT_SERIAL));
+        read_text(lib->serial, d->handle, text(row, NVML_TEXT_SERIAL));
         if (NVML_CALL(lib, pci_info, d->handle, &pci) == 0)
                 put_pci(pci.bus_id, text(row, NVML_TEXT_PCI));
         if (NVML_CALL(lib, minor_number, d->handle, &number) == 0)
@@ -72,8 +72,8 @@ void nvml_identify(struct nvml_device *d, size_t i)
 {
         struct nvml_row *row = &d->row[i];
         const struct nvml_lib *lib = &d->env->lib;
-        ask(lib->name, d->origin[i].handle, text(row, NVML_TEXT_NAME));
-        ask(lib->uuid, d->origin[i].handle, text(row, NVML_TEXT_UUID));
+        read_text(lib->name, d->origin[i].handle, text(row, NVML_TEXT_NAME));
+        read_text(lib->uuid, d->origin[i].handle, text(row, NVML_TEXT_UUID));
         snprintf(text(row, NVML_TEXT_DRIVER), ENTITY_TEXT_MAX, "%s", d->env->driver);
         snprintf(text(row, NVML_TEXT_HOST), ENTITY_TEXT_MAX, "%s", d->env->host);
         if (i == 0) {

@@ -129,7 +129,7 @@ static void describe_process(struct process *p, struct process_reader *r)
         p->program = fstatat(p->folder, "exe", &program, 0) == 0 ? program.st_ino : 0;
         int32_t inner = task_read_inner(p->folder, p->is.pid);
         p->nested = inner > 0 && inner != p->is.pid;
-        if (!r->any_user && value_there(info.uid) && (uid_t)info.uid.v != getuid())
+        if (!r->any_user && value_is_set(info.uid) && (uid_t)info.uid.v != getuid())
                 set_access(p, STACK_FOREIGN, "another user's process");
 }
 
