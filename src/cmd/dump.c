@@ -87,7 +87,9 @@ static int print_answer(struct dump_asked *a, const struct dump_run_info *run)
         struct strbuf out = {0};
         if (run->file[0]) {
                 strbuf_putf(&out, "%s/%s\n", run->folder, run->file);
-                return print_text(&out);
+                int r = print_text(&out);
+                strbuf_finish(&out);
+                return r;
         }
         struct err why = {0};
         err_set(&why, -EIO, "%s, process %lld: %s", run->program, (long long)run->pid,

@@ -177,7 +177,8 @@ static int open_told(struct idle *x, struct err *err)
                 return err_hint(err, "write 12h or 1d");
         }
         if (!folder[0])
-                return err_set(err, ERR_USAGE, "who was told must be remembered: give --state DIR");
+                return err_set(err, ERR_USAGE, "no folder to remember whom it was sent to"),
+                       err_hint(err, "give --state DIR");
         return idle_told_open(folder, clock_wall_ns(), repeat_ns, &x->told, err);
 }
 
@@ -194,7 +195,7 @@ static int notify_users(struct idle *x, struct strbuf *out, int *ret_status, str
                 *ret_status = x->n_failed > 0 ? 1 : *ret_status;
         } else if (r == 0) {
                 strbuf_puts(out, out->len > 0 ? "nothing was sent: --send sends it\n"
-                                              : "nobody is to be told\n");
+                                              : "no job to report\n");
         }
         idle_told_close(x->told);
         return r;

@@ -107,7 +107,9 @@ int idle_except_read(const char *path, struct idle_except **ret, struct err *err
         ssize_t n = fd >= 0 ? read(fd, text, FILE_BYTES_MAX) : -1;
         if (n < 0) {
                 err_set(err, ERR_USAGE, "cannot read '%s': %s", path, strerror(errno));
-                return err_hint(err, "without the exceptions nobody is told");
+                return err_hint(
+                    err,
+                    "nothing is sent without the exceptions; mend the file or leave out --except");
         }
         if (n == FILE_BYTES_MAX)
                 return err_set(err, ERR_USAGE, "'%s' is too large for a list of exceptions", path);
