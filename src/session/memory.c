@@ -75,10 +75,15 @@ static struct coded_block *pack_block(const struct coded_block *b)
                 free(bytes);
                 return NULL;
         }
-        *to = *b;
-        to->next = NULL;
-        to->rows = rows;
-        to->cap_rows = b->n_rows;
+        /* All but the link, which the next block may set meanwhile. */
+        *to = (struct coded_block){.host = b->host,
+                                   .block = b->block,
+                                   .from = b->from,
+                                   .to = b->to,
+                                   .rows = rows,
+                                   .n_rows = b->n_rows,
+                                   .cap_rows = b->n_rows};
+        memcpy(to->ticks, b->ticks, sizeof(to->ticks));
         if (b->n_rows > 0)
                 memcpy(rows, b->rows, b->n_rows * sizeof(*rows));
         to->bytes = (struct strbuf){.s = bytes, .len = b->bytes.len, .cap = b->bytes.len};
