@@ -162,8 +162,10 @@ int stacks_open(const char *path, struct session_reader **ret, const struct stac
         const struct stack_log *log = NULL;
         if (access(path, F_OK) < 0 && errno == ENOENT)
                 return err_set(err, ERR_NO_SOURCE, "no such file: '%s'", path);
-        if (!session_is_one(path))
-                return tell_no_stacks(path, err);
+        if (!session_is_one(path)) {
+                err_set(err, ERR_NO_SOURCE, "'%s' has no stacks: it is not a session", path);
+                return err_hint(err, "'assay run' and 'assay record' write sessions");
+        }
         int code = session_open(path, &r, err);
         if (code == 0)
                 code = session_stacks(r, &log, err);

@@ -16,7 +16,7 @@
 /* Processes of the trace, in the order of the screen. */
 enum { TRACK_PROGRAM = 1, TRACK_LINES, TRACK_HOST, TRACK_GPUS };
 
-#define TRACE_LINES_MAX 512 /* threads whose lines are told */
+#define TRACE_LINES_MAX 512 /* threads whose lines are written */
 
 struct trace_maker {
         struct chrome_trace t;

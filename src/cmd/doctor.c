@@ -94,7 +94,7 @@ static void conclude(const struct report *r, char *buf, size_t size)
                     "AMD's and Intel's GPUs can be read through the kernel (--backend drm). It "
                     "has no SM and tensor counters, so the class of a busy GPU is unknown, and "
                     "what "
-                    "limits it is told as likely.");
+                    "limits it is only likely.");
         else
                 snprintf(
                     buf, size,

@@ -102,9 +102,7 @@ int engines_add(struct engines *e, const char *url, int32_t pid, struct err *err
 {
         struct address a;
         int r = address_parse(url, &a, err);
-        if (r < 0)
-                return r;
-        if (!a.is_url) {
+        if (r < 0 || !a.is_url) {
                 err_set(err, ERR_USAGE, "'%s' is no address of a model server", url);
                 return err_hint(err, "http://localhost:8000, or auto for those that run here");
         }
