@@ -3,7 +3,7 @@
 C tests are run by Meson (one TAP line a case), the others beside them by pytest, a process a file, several at a time:
 most of them wait more than they compute. Tests marked 'quiet' measure the machine, and have it for themselves at the end.
 
-What failed is run once more, alone. What passes then is listed as unsteady, and does not fail the run.
+What failed is run again, alone, at most twice. What passes then is listed as unsteady, and does not fail the run.
 """
 import concurrent.futures
 import json
@@ -22,6 +22,7 @@ LONGEST_TEST = 300
 LONGEST_FILE = 900
 # Beyond this many failures something basic is broken, and running them again would only take time.
 MOST_AGAIN = 40
+TRIES_ALONE = 2
 
 
 def xml_counts(path):
@@ -158,12 +159,12 @@ class Tests:
         return passed, failed
 
     def run_again(self):
-        """Runs what failed once more, alone: gives those that are only unsteady, and leaves the others."""
+        """Runs what failed again, alone: gives those that are only unsteady, and leaves the others."""
         unsteady = []
         if len(self.failed) <= MOST_AGAIN:
             for name, again in list(self.failed):
-                print(f"once more, alone: {name}", flush=True)
-                if again():
+                print(f"again, alone: {name}", flush=True)
+                if any(again() for _ in range(TRIES_ALONE)):
                     unsteady.append(name)
             self.failed = [f for f in self.failed if f[0] not in unsteady]
             self.passed += len(unsteady)

@@ -11,19 +11,24 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #define NAME_OF_STEPS "step"
+/* How often the users of a replaced writer are waited for. */
+#define CLOSE_TRIES 1000
 
 enum marker_state { MARKER_UNASKED, MARKER_NONE, MARKER_OPEN };
 
 /* The only state that the library keeps for a process. A child finds the parent's and leaves it. */
 static struct {
         atomic_int state;
-        struct tape_writer *_Atomic writer;
-        char *session; /* asked for; NULL: what the environment names */
+        struct tape_writer *_Atomic writer; /* where marks go now; NULL: nowhere */
+        struct tape_writer *opened;         /* the last one, also when its recording has ended */
+        atomic_size_t users; /* threads between finding the writer and its last use */
+        char *session;       /* asked for; NULL: what the environment names */
 } marker;
 static pthread_mutex_t marker_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -32,6 +37,8 @@ static void marker_forked(void)
 {
         pthread_mutex_init(&marker_lock, NULL);
         atomic_store(&marker.writer, NULL); /* its memory is shared with the parent */
+        atomic_store(&marker.users, 0);     /* the parent's threads are not here */
+        marker.opened = NULL;
         atomic_store(&marker.state, MARKER_UNASKED);
 }
 
@@ -40,14 +47,29 @@ static void marker_once(void)
         pthread_atfork(NULL, NULL, marker_forked);
 }
 
-/* With the lock held. A writer that is replaced stays: a thread may be inside it. */
+/* One that a thread is still inside stays. */
+static void marker_close(struct tape_writer *w)
+{
+        for (int i = 0; w && i < CLOSE_TRIES; i++) {
+                if (atomic_load(&marker.users) == 0) {
+                        tape_writer_close(w);
+                        return;
+                }
+                sched_yield();
+        }
+}
+
+/* With the lock held. */
 static int marker_open(struct err *err)
 {
+        struct tape_writer *old = marker.opened;
         const char *session = marker.session ? marker.session : get_env("ASSAY_SESSION");
         struct tape_writer *w = NULL;
         int r = session && session[0] ? tape_writer_open(session, &w, err) : 0;
+        marker.opened = w;
         atomic_store(&marker.writer, w);
         atomic_store(&marker.state, w ? MARKER_OPEN : MARKER_NONE);
+        marker_close(old);
         return r == -ENOENT ? 0 : r;
 }
 
@@ -61,7 +83,7 @@ static struct tape_writer *marker_find(void)
                         marker_open(NULL);
                 pthread_mutex_unlock(&marker_lock);
         }
-        return atomic_load_explicit(&marker.writer, memory_order_acquire);
+        return atomic_load(&marker.writer);
 }
 
 int assay_mark_to(const char *session, struct assay_error *error)
@@ -84,20 +106,26 @@ int assay_mark_recording(void)
         return marker_find() != NULL;
 }
 
-static int put_named(struct mark *m, const char *name)
+static int put_in(struct tape_writer *w, struct mark *m, const char *name)
 {
-        struct tape_writer *w = marker_find();
         size_t len = name ? strlen(name) : 0;
-        if (!w)
-                return 0;
         if (len == 0 || len >= sizeof(m->name))
                 return ASSAY_E_USAGE;
         memcpy(m->name, name, len + 1);
         m->wall_ns = clock_wall_ns();
         m->mono_ns = clock_mono_ns();
         int r = tape_put(w, m);
-        if (r == 0) /* the recording has ended */
-                atomic_store(&marker.writer, NULL);
+        if (r == 0) /* the recording has ended; another may have been named meanwhile */
+                atomic_compare_exchange_strong(&marker.writer, &w, NULL);
+        return r;
+}
+
+static int put_named(struct mark *m, const char *name)
+{
+        atomic_fetch_add(&marker.users, 1);
+        struct tape_writer *w = marker_find();
+        int r = w ? put_in(w, m, name) : 0;
+        atomic_fetch_sub(&marker.users, 1);
         return r;
 }
 

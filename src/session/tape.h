@@ -22,10 +22,11 @@ struct tape_writer;
 
 /*
  * For the marks of this process into a session that is being recorded, or whose recorder died.
- * -ENOENT when nobody records it. 0 or a negative code with err. It is never freed: a thread may
- * be inside tape_put whenever marks go elsewhere.
+ * -ENOENT when nobody records it. 0 or a negative code with err.
  */
 int tape_writer_open(const char *session, struct tape_writer **ret, struct err *err);
+/* Once no thread is inside tape_put any more. The tape itself stays for the recorder. */
+void tape_writer_close(struct tape_writer *w);
 /*
  * Puts a mark without data; any thread may. 1 when it is in the tape, 0 when the recording has
  * ended, or a negative code: -ENOSPC where the disk is full, -EINVAL when the mark does not fit.

@@ -122,6 +122,12 @@ int tape_writer_open(const char *session, struct tape_writer **ret, struct err *
         return 0;
 }
 
+void tape_writer_close(struct tape_writer *w)
+{
+        map_free(atomic_load(&w->map));
+        free(w);
+}
+
 /* The old mapping is left behind when somebody is still inside it. */
 static void retire(struct tape_writer *w, struct tape_map *old)
 {

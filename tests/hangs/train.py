@@ -54,7 +54,7 @@ def loop():
 def loop_of_calls():
     done = {}
 
-    def is_ready():
+    def is_ready():  # LINE loop_of_calls
         return "ready" in done  # LINE loop_of_calls
 
     while not is_ready():  # LINE loop_of_calls

@@ -52,6 +52,19 @@ assay.step_end("ü" * 200)
     assert ask("select name, value from user_metrics") == [("loss", 0.5)]
 
 
+def test_a_recording_that_follows_another_takes_its_place():
+    def tapes():
+        with open("/proc/self/maps", encoding="ascii") as f:
+            return sum("/tape-" in line for line in f)
+    for _ in range(4):
+        monitor = assay.Monitor(interval=0.1)
+        monitor.start()
+        assay.step_end()
+        assert tapes() == 1
+        monitor.stop()
+    assert tapes() <= 1
+
+
 def test_without_a_recording():
     assert not assay.marking.recording()
     assert list(assay.steps(range(3))) == [0, 1, 2]

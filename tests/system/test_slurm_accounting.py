@@ -209,7 +209,7 @@ def test_epilog_writes_a_line_where_sacctmgr_makes_letters_small(program, cluste
 def test_every_job_is_recorded(program, assay, cluster):
     """From its first second to its last, though Slurm kills what a prolog leaves behind; what goes wrong is written down."""
     folder = cluster.folder / "recordings"
-    job = submit(cluster, "/usr/bin/python3 -c 'import time\nend = time.time() + 4\nwhile time.time() < end: pass'\n", "--uid=nobody")
+    job = submit(cluster, "/usr/bin/python3 -c 'import time\nend = time.time() + 6\nwhile time.time() < end: pass'\n", "--uid=nobody")
     recording = folder / f"{job}.assay"
     until(lambda: recording.exists() and not (folder / f"{job}.pid").exists(), 20, cluster.logs)
     until(lambda: recording.stat().st_uid == 65534, 10, cluster.logs)
