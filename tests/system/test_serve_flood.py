@@ -150,7 +150,7 @@ def test_scrapes_are_quick(program, tmp_path, kind, tls):
     """99 of 100 within 100 ms."""
     with serving(program, tmp_path, tls=tls) as (s, context), flood(s, kind):
         for keep in (False, True):
-            scraper = Scraper(s, context=context, keep=keep).go_on(8)
+            scraper = Scraper(s, context=context, keep=keep).go_on(3)
             assert scraper.share() >= 0.99, (keep, scraper.failed[:3], sorted(scraper.took)[-5:])
 
 
