@@ -29,8 +29,19 @@ static void on_stop(void *arg)
         pipeline_interrupt(arg);
 }
 
+/* A name that ends in .parquet, of a file that is not there, is meant as a place to write to. */
+static int refuse_target(const struct config *config, const char *word, struct err *err)
+{
+        const char *from = config_text(config, OPT_SOURCE);
+        err_set(err, ERR_USAGE, "export writes to the standard output, and not to '%s'", word);
+        return err_hint(err, "assay convert '%s' '%s'", from ? from : "RECORDING", word);
+}
+
 static int take_source(struct config *config, const char *word, struct err *err)
 {
+        const char *end = strrchr(word, '.');
+        if (end && strcmp(end, ".parquet") == 0 && access(word, F_OK) != 0)
+                return refuse_target(config, word, err);
         if (config->settings[OPT_SOURCE].text &&
             config->settings[OPT_SOURCE].origin == ORIGIN_FLAG) {
                 err_set(err, ERR_USAGE, "two sources: '%s' and '%s'",

@@ -19,10 +19,14 @@ static bool has_value(const struct option_info *o)
         return o->type != OPTION_FLAG;
 }
 
+/* Of a choice that goes on after a colon, what stands before it. */
 static void put_choices(struct strbuf *out, const char *choices)
 {
-        for (const char *s = choices; *s; s++)
-                strbuf_putc(out, *s == '|' ? ' ' : *s);
+        for (const char *s = choices; *s; s += strcspn(s, "|")) {
+                if (*s == '|')
+                        s++, strbuf_putc(out, ' ');
+                strbuf_put(out, s, strcspn(s, ":|"));
+        }
 }
 
 /* The first command that takes an option, NULL for flags of the program itself. */

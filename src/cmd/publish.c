@@ -5,11 +5,12 @@
 static int publish_words(const struct config *config, struct err *err)
 {
         struct strbuf notices = {0};
-        if (config->n_args != 3) {
-                err_set(err, ERR_USAGE, "publish needs a recording and where to put it");
+        const char *to = config_text(config, OPT_TO);
+        if (config->n_args != (to ? 2 : 3)) {
+                err_set(err, ERR_USAGE, "publish needs one recording and one place to put it");
                 return err_hint(err, "assay publish run.assay tensorboard:runs/one");
         }
-        int r = publish_run(config, config->args[1], config->args[2], &notices, err);
+        int r = publish_run(config, config->args[1], to ? to : config->args[2], &notices, err);
         tell_notices(&notices);
         strbuf_finish(&notices);
         return r;
@@ -28,6 +29,6 @@ const struct command command_publish = {
     .words = WORDS_OWN,
     .examples = {{"assay publish run.assay tensorboard:runs/1", "for TensorBoard"},
                  {"assay publish run.assay jsonl:runs.jsonl", "a line a run"},
-                 {"assay publish run.csv jsonl:runs.jsonl", "any recording that is read"}},
+                 {"assay publish run.csv --to jsonl:runs.jsonl", "any recording that is read"}},
     .run = publish_command,
 };

@@ -37,12 +37,20 @@ static void split_choices(const char *choices, struct split *ret)
                 ret->words[ret->n++] = word;
 }
 
+/* What follows the colon of a choice such as jsonl:FILE is the user's own. */
+static bool matches_choice(const char *choice, const char *value)
+{
+        const char *colon = strchr(choice, ':');
+        size_t n = colon ? (size_t)(colon - choice) + 1 : 0;
+        return n > 0 ? strncmp(choice, value, n) == 0 && value[n] : strcmp(choice, value) == 0;
+}
+
 static bool is_choice(const char *choices, const char *value)
 {
         struct split s;
         split_choices(choices, &s);
         for (size_t i = 0; i < s.n; i++) {
-                if (strcmp(s.words[i], value) == 0)
+                if (matches_choice(s.words[i], value))
                         return true;
         }
         return false;

@@ -30,7 +30,7 @@ enum option_type {
 struct option_info {
         const char *name;
         enum option_type type;
-        const char *metavar;  /* of a choice: a|b|c */
+        const char *metavar;  /* of a choice: a|b|c; b:FILE takes any text after the colon */
         const char *fallback; /* the default, "" for none */
         const char *commands; /* that take it, with blanks between */
         const char *help;

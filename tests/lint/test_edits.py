@@ -86,7 +86,7 @@ def test_an_export_format_is_a_row_and_a_choice():
     for name, ending, functions in targets:
         assert (ending.strip('"') if ending != "NULL" else f"--to {name}") in hint, name
         assert all(f"\nstatic int {f}(" in text for f in functions.split(", ") if f != "NULL"), name
-    assert users("OPT_TO") == ["app/convert.c"]
+    assert users("OPT_TO") == ["app/convert.c", "cmd/publish.c"]
 
 
 def test_a_source_is_a_file_a_row_and_a_choice():

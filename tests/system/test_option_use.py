@@ -162,6 +162,7 @@ USED = {
     "plot": ("plot run.assay -o -", {"output": ("x.svg", "plot run.assay"), "phase": ("0", None), "force": ("", "plot run.assay -o other.svg"), "level": ("user", "plot run.assay -o - --metrics cpu"),
              "metrics": ("power", None), "per-gpu": ("", "plot dmon.txt -o - --metrics power"), "last": ("9s", None), "title": ("mine", None), "gpus": ("99", None), "poll": ("2", "plot dmon.txt -o -"),
              "width": ("500", None), "height": ("500", None), "size": ("slide", None), "weights": ("hpc", "plot run.assay -o - --metrics real_util"), "missing": ("zero", "plot mu.txt -o - --metrics real_util")}),
+    "publish": ("publish tour.txt", {"to": ("jsonl:x.jsonl", None)}),
     "convert": ("convert tour.txt x.csv", {"to": ("jsonl", None), "gpus": ("99", None), "poll": ("2", None), "weights": ("hpc", None), "missing": ("zero", "convert mu.txt x.csv"), "crlf": ("", None)}),
     "fleet": ("fleet --engine http://127.0.0.1:1 --queries", {"output": ("x.txt", None), "engine": ("http://127.0.0.1:2", "fleet"), "live": ("", "fleet --engine http://127.0.0.1:1"), "window": ("7d", None),
               "format": ("xml", None), "hosts": ("a", "fleet targets"), "slurm": ("all", "fleet targets"), "kubernetes": ("", "fleet targets"), "port": ("1", "fleet targets --hosts a"),

@@ -156,8 +156,9 @@ def test_another_projects_reader(converted, tmp_path):
     """hyparquet, which is JavaScript without dependencies."""
     if not shutil.which("npm"):
         pytest.skip("needs npm")
-    got = subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "hyparquet@1.17.1"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    if got.returncode != 0:
+    try:
+        subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "hyparquet@1.17.1"], cwd=tmp_path, capture_output=True, timeout=60, check=True)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         pytest.skip("npm's registry does not answer")
     (tmp_path / "read.mjs").write_text("""
 import { asyncBufferFromFile, parquetReadObjects, parquetMetadataAsync } from 'hyparquet'
@@ -181,3 +182,9 @@ def test_it_is_named_where_a_name_says_nothing(assay, tmp_path):
     assert ".parquet" in assay("convert", TOUR, tmp_path / "x.abc").stderr
     assert assay("convert", TOUR, tmp_path / "x.abc", "--to", "parquet").returncode == 0
     read(tmp_path / "x.abc")
+
+
+def test_export_says_who_writes_it(assay, tmp_path):
+    for words in ([TOUR], []):
+        done = assay("export", *words, tmp_path / "x.parquet")
+        assert done.returncode == 2 and "standard output" in done.stderr and "assay convert" in done.stderr and not list(tmp_path.iterdir())

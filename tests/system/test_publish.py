@@ -115,6 +115,16 @@ def test_tensorboard(assay, marked, tmp_path):
     assert sum(v for tag, v in once.items() if tag.startswith("assay/limiter/")) == pytest.approx(1, abs=1e-3) and once["loss"] == 0.5
 
 
+def test_the_place_as_an_option(assay, marked, tmp_path):
+    """--to says the same as the second word, and is checked as a choice."""
+    lines, option = tmp_path / "word.jsonl", tmp_path / "option.jsonl"
+    assert assay("publish", marked, f"jsonl:{lines}").returncode == 0
+    assert assay("publish", marked, "--to", f"jsonl:{option}").returncode == 0
+    assert lines.read_text() == option.read_text() != ""
+    assert assay("publish", marked, "--to", f"tensorboard:{tmp_path / 'runs'}").returncode == 0
+    assert len(events(next((tmp_path / "runs").iterdir()))) > 300
+
+
 def test_lines(assay, marked, tmp_path):
     file = tmp_path / "runs.jsonl"
     for _ in range(2):
@@ -128,7 +138,8 @@ def test_lines(assay, marked, tmp_path):
 
 
 @pytest.mark.parametrize("words, what", [
-    ([], "publish needs a recording"), ([TOUR], "publish needs a recording"), ([TOUR, "wandb:x"], "'wandb:x' does not say where to publish"),
+    ([], "publish needs one recording"), ([TOUR], "publish needs one recording"), ([TOUR, "jsonl:x", "--to", "jsonl:y"], "one place"),
+    ([TOUR, "--to", "jsonl:"], "--to: unknown value 'jsonl:'"), ([TOUR, "--to", "csv"], "tensorboard:FOLDER|jsonl:FILE"), ([TOUR, "wandb:x"], "'wandb:x' does not say where to publish"),
     ([TOUR, "jsonl:"], "does not say where"), (["gone.assay", "jsonl:x"], "gone.assay")])
 def test_mistakes(assay, words, what):
     done = assay("publish", *words)
