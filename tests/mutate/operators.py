@@ -23,6 +23,9 @@ BOUNDARY = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 LOGIC = {"&&": "||", "||": "&&"}
 ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*", "%": "*", "+=": "-=", "-=": "+=", "*=": "/=", "/=": "*=", "&": "|", "|": "&", "<<": ">>",
               ">>": "<<", "|=": "&=", "&=": "|="}
+# Their arguments may stand in any order; those that compare, where only equality counts.
+SYMMETRIC = {"MAX", "MIN", "fmax", "fmin", "max", "min", "hypot"}
+COMPARING = {"strcmp", "strncmp", "strcasecmp", "strncasecmp", "memcmp"}
 SMALL = 16  # integers beyond it are sizes and limits: one more or less is no slip that anybody could see
 KEYWORDS = {"return", "if", "for", "while", "else", "case", "goto", "break", "continue", "default", "switch", "do", "sizeof", "typedef", "struct", "enum",
             "union", "static", "const", "extern", "let", "var", "function", "class", "throw", "new", "import", "export"}
@@ -266,12 +269,21 @@ def arguments(s, i):
     return parts
 
 
+def is_symmetric(s, i):
+    """Whether the first two arguments of the call whose bracket is token i may be swapped."""
+    name = s.tokens[i - 1].text
+    if name not in COMPARING:
+        return name in SYMMETRIC
+    after = [t.text for t in s.tokens[s.close[i] + 1:s.close[i] + 3]]
+    return s.tokens[i - 2].text == "!" or after in (["==", "0"], ["!=", "0"])
+
+
 def swapped_arguments(s):
     for i, t in enumerate(s.tokens):
         if t.text != "(" or i not in s.close or i == 0 or s.tokens[i - 1].kind != "name" or s.tokens[i - 1].text in KEYWORDS or s.depth[i] == 0:
             continue
         parts = arguments(s, i)
-        for (a, b), (c, d) in zip(parts, parts[1:]):
+        for (a, b), (c, d) in list(zip(parts, parts[1:]))[is_symmetric(s, i):]:
             if b <= a or d <= c or "string" in (s.tokens[a].kind, s.tokens[c].kind):
                 continue
             x, y = (s.tokens[a].start, s.tokens[b - 1].end), (s.tokens[c].start, s.tokens[d - 1].end)

@@ -3,15 +3,19 @@
 In namespaces of its own a command sees only its own processes, everything but one folder and a fresh /tmp is read-only, and nothing it starts outlives it.
 """
 import os
+import pathlib
 import resource
 import signal
 import subprocess
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 MEMORY_MAX = 8 << 30
 FILE_MAX = 2 << 30
 SETUP = """
-mount --make-rprivate / && mount --bind "$1" "$1" && mount -o remount,bind,ro / && mount -t tmpfs -o size=4g tmpfs /tmp && mkdir /tmp/home || exit 120
-shift
+mount --make-rprivate / && mount --bind "$1" "$1" && mount -o remount,bind,ro / && cd "$2" && mount -t tmpfs -o size=4g tmpfs /tmp && mkdir /tmp/home || exit 120
+case $2 in /tmp/*) mkdir -p "$2" && mount -c --rbind . "$2" || exit 120 ;; esac # a checkout below /tmp stays in sight
+cd "$3" || exit 120
+shift 3
 "$@"
 exit $?
 """
@@ -29,7 +33,7 @@ def limits():
 def run(command, writable, env=None, cwd=None, timeout=None):
     """(exit status, what it printed); the status is None when it took too long, and nothing of it lives on."""
     user = [] if os.geteuid() == 0 else ["-r"]
-    whole = ["unshare", *user, "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", SETUP, "sh", str(writable), *map(str, command)]
+    whole = ["unshare", *user, "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", SETUP, "sh", str(writable), str(ROOT), str(cwd or ROOT), *map(str, command)]
     env = {**(env or os.environ), "HOME": "/tmp/home", "TMPDIR": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
     with subprocess.Popen(whole, env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace",
                           preexec_fn=limits, start_new_session=True) as process:

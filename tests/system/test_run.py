@@ -2,6 +2,7 @@
 import json
 import os
 import pty
+import pwd
 import resource
 import select
 import signal
@@ -151,6 +152,39 @@ def test_a_limit_on_the_size_of_files(program, tmp_path, kib):
         said = p.stderr.read()
         assert p.wait(5) == 9, said
         assert b"recording" in said
+
+
+def first_of(path, key):
+    """What stands behind the first "key : value" of a file in /proc."""
+    return next((line.partition(":")[2].strip() for line in open(path) if line.startswith(key)), None)
+
+
+def test_the_machine_and_the_place_are_in_the_session(program, tmp_path):
+    """Whoever opens a recording years later learns where it was made, of whom, and with which limits."""
+    path, limit = tmp_path / "x.assay", 1 << 40
+    cpu = max(os.sched_getaffinity(0))
+    env = {**os.environ, "CUDA_VISIBLE_DEVICES": "2,3", "SLURM_JOB_ID": "4711", "XLA_FLAGS": "--x=1", "TORCHELASTIC_RESTART_COUNT": "2", "RANK": "3", "LOCAL_RANK": "1",
+           "GROUP_RANK": "1", "WORLD_SIZE": "4", "TORCHELASTIC_RUN_ID": "r7", "SECRET": "hidden"}
+    env.pop("OMP_NUM_THREADS", None)
+
+    def limits():
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        os.sched_setaffinity(0, {cpu})
+
+    run = start(program, path, "true", options=("-q", "--interval", "0.25"), cwd=tmp_path, env=env, preexec_fn=limits)
+    run.communicate(timeout=60)
+    told, name = facts(path), os.uname()
+    assert told["host"] == name.nodename and told["os"] == f"{name.sysname} {name.release} {name.machine}"
+    assert told.get("cpu_model") == first_of("/proc/cpuinfo", "model name")
+    assert told["memory_bytes"] == int(first_of("/proc/meminfo", "MemTotal").split()[0]) * 1024
+    assert (told["cpus_online"], told["cpus_usable"]) == (os.sysconf("SC_NPROCESSORS_ONLN"), 1)
+    assert told["memory_limit_bytes"] == limit
+    assert (told["user"], told["uid"]) == (pwd.getpwuid(os.getuid()).pw_name, os.getuid())
+    assert told["cwd"] == str(tmp_path) and told["recorder_pid"] == run.pid and told["interval_s"] == 0.25
+    assert told["stop_mono_ns"] > told["start_mono_ns"]
+    assert {k: told.get(f"env.{k}") for k in ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "XLA_FLAGS", "TORCHELASTIC_RESTART_COUNT", "RANK", "OMP_NUM_THREADS", "SECRET")} == \
+        {"CUDA_VISIBLE_DEVICES": "2,3", "SLURM_JOB_ID": "4711", "XLA_FLAGS": "--x=1", "TORCHELASTIC_RESTART_COUNT": "2", "RANK": "3", "OMP_NUM_THREADS": None, "SECRET": None}
+    assert [told[k] for k in ("rank", "mpi_rank", "local_rank", "node_rank", "world_size")] == [3, 3, 1, 1, 4]
 
 
 def test_descriptors_are_not_inherited(assay, tmp_path):

@@ -309,6 +309,21 @@ static void scene_session(struct scene *s)
         s->data.n_findings = ARRAY_LEN(parts);
 }
 
+/* A recording whose length is unknown, at four times its speed; one that has ended. */
+static void scene_fast(struct scene *s)
+{
+        scene_session(s);
+        s->data.speed = 4;
+        s->data.duration_ns = 0;
+}
+
+static void scene_ended(struct scene *s)
+{
+        scene_session(s);
+        s->data.state = SOURCE_ENDED;
+        s->data.speed = 0;
+}
+
 static const struct process processes[] = {
     {.pid = 4101,
      .ppid = 1,
@@ -760,6 +775,23 @@ static const struct golden screens[] = {
     {"crit-focus", scene_crit, VIEW_FOCUS, "l", SMALL},
     {"crit-log", scene_crit, VIEW_LOG, "", SMALL},
     {"doctor-log", scene_doctor, VIEW_LOG, "", SMALL},
+    {"doctor-log-end", scene_doctor, VIEW_LOG, "G", SMALL},
+    {"fleet8-reversed", scene_fleet8, VIEW_FLEET, "sssr", SMALL | 4},
+    {"fleet8-from-the-last", scene_fleet8, VIEW_FLEET, "rc", SMALL},
+    {"fleet128-page", scene_fleet128, VIEW_FLEET, "\x06", SMALL},
+    {"fleet8-typing", scene_fleet8, VIEW_FLEET, ":foc", SMALL},
+    {"jobs-sorted", scene_gpus8, VIEW_JOB, "sss", SMALL},
+    {"jobs-reversed", scene_gpus8, VIEW_JOB, "sr", SMALL},
+    {"jobs-tree-reversed", scene_gpus8, VIEW_JOB, "tsr", SMALL},
+    {"plot-set", scene_tour, VIEW_PLOT, "mm", SMALL},
+    {"plot-back", scene_tour, VIEW_PLOT, "z\x02\x02", SMALL | 4},
+    {"plot-whole", scene_tour, VIEW_PLOT, "ZZ", SMALL},
+    {"mig-focus", scene_mig, VIEW_FOCUS, "l", SMALL},
+    {"mixed-focus-absent", scene_mixed, VIEW_FOCUS, "lla", SMALL},
+    {"mixed-all-plot", scene_mixed, VIEW_PLOT, "a", SMALL},
+    {"session-fast", scene_fast, VIEW_FLEET, "", SMALL},
+    {"session-ended", scene_ended, VIEW_FLEET, "", SMALL},
+    {"session-plot", scene_session, VIEW_PLOT, "", 2},
 };
 
 static void compare_golden(const struct golden *g, int w, int h)
