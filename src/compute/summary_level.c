@@ -32,6 +32,14 @@ static void add_machine(struct level_summary *l, const struct host *host)
         }
 }
 
+static void add_power(struct value power, double seconds, double *joules, double *known_s)
+{
+        if (!value_is_set(power))
+                return;
+        *joules += power.v * seconds;
+        *known_s += seconds;
+}
+
 /* Upper bounds stand only until the first figure comes that is none. */
 static void add_memory(struct level_summary *l, const struct value *f)
 {
@@ -75,6 +83,8 @@ void level_summary_add(struct level_summary *l, const struct host *host, enum le
         const struct value *f = now->f;
         double seconds = clock_to_seconds(host->interval_ns);
         add_machine(l, host);
+        add_power(host->system[SYSTEM_CPU_POWER], seconds, &l->energy.cpu_j, &l->energy.cpu_s);
+        add_power(host->system[SYSTEM_NODE_POWER], seconds, &l->energy.node_j, &l->energy.node_s);
         if (!now->asked || !now->present)
                 return;
         l->samples++;

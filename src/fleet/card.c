@@ -30,6 +30,9 @@ static const struct doc_column card_columns[] = {
     COLUMN("wasted", "of what was held", RATIO, 0, 0),
     COLUMN("energy_j", "energy", ENERGY, 0, 0),
     COLUMN("co2_g", "grams of CO2 of that energy", COUNT, 0, DOC_MINOR),
+    COLUMN("cpu_energy_j", "energy of its nodes' processors", ENERGY, 0, DOC_MINOR),
+    COLUMN("node_energy_j", "energy of its whole nodes", ENERGY, 0, DOC_MINOR),
+    COLUMN("node_co2_g", "grams of CO2 of the whole nodes", COUNT, 0, DOC_MINOR),
 };
 
 static const struct doc_column gpu_columns[] = {
@@ -262,7 +265,22 @@ static void gpus_table(struct card *k, const struct fleet_sums *gpus)
                 doc_sort(t, 5, k->c.asked->rows);
 }
 
-static void card_table(struct card *k, const struct fleet_sums *gpus, struct value energy)
+/* In joules. That of the nodes is all that they used while the job held a GPU of theirs. */
+struct card_energy {
+        struct value gpus, cpus, nodes;
+        size_t n_cpus, n_nodes; /* nodes that tell them */
+};
+
+static struct value co2_of(const struct card *k, struct value joules)
+{
+        double factor = k->c.asked->co2_g_per_kwh;
+        if (!(factor > 0) || !value_is_set(joules))
+                return value_missing(STATE_NONE);
+        return value_ok(joules.v / JOULES_A_KWH * factor);
+}
+
+static void card_table(struct card *k, const struct fleet_sums *gpus,
+                       const struct card_energy *energy)
 {
         const struct answer_series *who = &k->stays.answer.series[0];
         struct doc_part *t = document_add(&k->c.report->tables, DOC_CARD, "job", "Job",
@@ -295,23 +313,50 @@ static void card_table(struct card *k, const struct fleet_sums *gpus, struct val
         row[11].v = ratio_of(all.real, all.observed);
         row[12].v = sum_wasted_value(&all);
         row[13].v = ratio_of(row[12].v, all.held);
-        row[14].v = energy;
-        if (k->c.asked->co2_g_per_kwh > 0 && value_is_set(energy))
-                row[15].v = value_ok(energy.v / JOULES_A_KWH * k->c.asked->co2_g_per_kwh);
+        row[14].v = energy->gpus;
+        row[15].v = co2_of(k, energy->gpus);
+        row[16].v = energy->cpus;
+        row[17].v = energy->nodes;
+        row[18].v = co2_of(k, energy->nodes);
 }
 
 /* What the card is made of. */
 struct card_sums {
         struct fleet_sums gpus, limiters;
-        struct value energy;
+        struct card_energy energy;
 };
+
+static void add_node_energy(struct card_energy *e, const struct answer *a)
+{
+        for (size_t i = 0; i < a->n; i++) {
+                const char *part = answer_label(&a->series[i], "part");
+                bool cpu = strcmp(part, "cpu") == 0;
+                if (!cpu && strcmp(part, "node") != 0)
+                        continue;
+                value_add(cpu ? &e->cpus : &e->nodes, a->series[i].v);
+                (*(cpu ? &e->n_cpus : &e->n_nodes))++;
+        }
+}
+
+/* The sum of some nodes is not that of all of them. */
+static void drop_partial(const struct card *k, struct card_energy *e)
+{
+        if (e->n_cpus < k->nodes.n)
+                e->cpus = value_missing(STATE_NONE);
+        if (e->n_nodes < k->nodes.n)
+                e->nodes = value_missing(STATE_NONE);
+}
 
 static int ask_part(struct card *k, struct card_sums *s, struct err *err)
 {
-        struct question q[] = {{.query = QUERY_CARD_HELD},           {.query = QUERY_CARD_OBSERVED},
-                               {.query = QUERY_CARD_REAL},           {.query = QUERY_CARD_WASTED},
-                               {.query = QUERY_CARD_LIMITERS},       {.query = QUERY_CARD_ENERGY},
-                               {.query = QUERY_CARD_IDLE_UNOBSERVED}};
+        struct question q[] = {{.query = QUERY_CARD_HELD},
+                               {.query = QUERY_CARD_OBSERVED},
+                               {.query = QUERY_CARD_REAL},
+                               {.query = QUERY_CARD_WASTED},
+                               {.query = QUERY_CARD_LIMITERS},
+                               {.query = QUERY_CARD_ENERGY},
+                               {.query = QUERY_CARD_IDLE_UNOBSERVED},
+                               {.query = QUERY_CARD_NODE_ENERGY}};
         int r = question_ask(k->c.fleet, &k->c.terms, k->c.at_s, q, ARRAY_LEN(q), err);
         if (r > 0) {
                 sums_add(&s->gpus, &q[0].answer, SUM_BY_GPU, SUM_FIELD(held));
@@ -322,7 +367,8 @@ static int ask_part(struct card *k, struct card_sums *s, struct err *err)
                 sums_add(&s->limiters, &q[4].answer, SUM_BY_LIMITER, SUM_FIELD(held));
                 sums_add(&s->gpus, &q[6].answer, SUM_BY_GPU, SUM_FIELD(idle_unobserved));
                 for (size_t i = 0; i < q[5].answer.n; i++)
-                        value_add(&s->energy, q[5].answer.series[i].v);
+                        value_add(&s->energy.gpus, q[5].answer.series[i].v);
+                add_node_energy(&s->energy, &q[7].answer);
         }
         question_finish(q, ARRAY_LEN(q));
         return r;
@@ -330,7 +376,7 @@ static int ask_part(struct card *k, struct card_sums *s, struct err *err)
 
 static int ask_card(struct card *k, struct err *err)
 {
-        struct card_sums s = {.energy = value_missing(STATE_NONE)};
+        struct card_sums s = {0};
         int r = 1;
         for (size_t at = 0; r > 0 && at < MIN(k->nodes.n, (size_t)CARD_NODES_MAX);) {
                 struct strbuf part = {0};
@@ -340,7 +386,8 @@ static int ask_card(struct card *k, struct err *err)
                 strbuf_finish(&part);
         }
         if (r > 0) {
-                card_table(k, &s.gpus, s.energy);
+                drop_partial(k, &s.energy);
+                card_table(k, &s.gpus, &s.energy);
                 collect_reasons_table(&k->c, &s.gpus);
                 collect_limiters_table(&k->c, &s.limiters, 8);
                 gpus_table(k, &s.gpus);

@@ -8,6 +8,7 @@
 #define ABSENCE "1h"
 #define GPU "cluster,instance,uuid,gi"
 #define SLOT GPU ",slot"
+#define NODE_PART "cluster,instance,part"
 #define OWNER "kind,user,account,namespace,exported_namespace"
 #define JOB OWNER ",partition,job,exported_job,pod,exported_pod"
 #define RULE_STEP_S 300
@@ -73,6 +74,8 @@ static const char *labels_of(const char *name)
 {
         bool by_slot = strncmp(name, "assay_gpu_held_", 15) == 0 ||
                        strncmp(name, "assay_gpu_wasted_", 17) == 0;
+        if (strncmp(name, "assay_node_", 11) == 0)
+                return NODE_PART;
         return by_slot ? SLOT ",reason" : GPU ",limiter,finding,xid";
 }
 
@@ -97,18 +100,23 @@ static void put_known(struct strbuf *out, const char *labels, const struct query
                             "[" ABSENCE "] offset %llds)",
                             t->gpus, step);
         else
-                strbuf_putf(out, " and on (" GPU ") (assay_gpu_up{%s} offset %llds)", t->gpus,
+                strbuf_putf(out, " and on (%s) (assay_gpu_up{%s} offset %llds)",
+                            strcmp(labels, NODE_PART) == 0 ? "cluster,instance" : GPU, t->gpus,
                             step);
 }
 
-/* Only GPUs of a model: that is a label of assay_gpu_info alone. */
-static void put_model(struct strbuf *out, const struct query_terms *t)
+/* Only GPUs of a model: that is a label of assay_gpu_info alone. on: what tells one from another.
+ */
+static void put_model_of(struct strbuf *out, const char *on, const struct query_terms *t)
 {
         if (t->model[0])
-                strbuf_putf(out,
-                            " and on (cluster,instance,uuid) "
-                            "last_over_time(assay_gpu_info{%s}[" ABSENCE "])",
+                strbuf_putf(out, " and on (%s) last_over_time(assay_gpu_info{%s}[" ABSENCE "])", on,
                             t->model);
+}
+
+static void put_model(struct strbuf *out, const struct query_terms *t)
+{
+        put_model_of(out, "cluster,instance,uuid", t);
 }
 
 /*
@@ -138,7 +146,10 @@ static void put_growth_of(struct strbuf *out, bool shown, const char *name, int 
         put_known(out, labels, t);
         strbuf_puts(out, "))");
         if (t->model[0]) {
-                put_model(out, t);
+                put_model_of(out,
+                             strcmp(labels, NODE_PART) == 0 ? "cluster,instance"
+                                                            : "cluster,instance,uuid",
+                             t);
                 strbuf_putc(out, ')');
         }
 }

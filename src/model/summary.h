@@ -130,6 +130,12 @@ struct level_gpu_summary {
         uint64_t allocated_unused, both; /* samples with memory and no work; that know both */
 };
 
+/* What the machine used, and in how much of the time that is known; of the level system alone. */
+struct machine_energy {
+        double cpu_j, cpu_s;   /* of its processors */
+        double node_j, node_s; /* of all of it, by its power meter */
+};
+
 /* What the chosen level did in one scope, and the machine around it. */
 struct level_summary {
         uint64_t samples;
@@ -142,6 +148,7 @@ struct level_summary {
         struct spread io_wait;                   /* cores of the machine that wait for I/O */
         struct value cpus, memory_limit;         /* as of the last sample */
         double cpu_s, read_bytes, written_bytes; /* rates × time */
+        struct machine_energy energy;
         size_t n_gpus;
         struct level_gpu_summary gpus[HOST_GPUS_MAX];
 };

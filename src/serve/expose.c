@@ -57,6 +57,7 @@ bool expose_write(struct exposer *e, const struct live_moment *m,
                                             .n_told = m->n_told,
                                             .collected = m->collected,
                                             .n_collected = m->n_collected,
+                                            .machine = m->machine,
                                             .several_hosts = m->naming.with_host,
                                             .self = *self};
         exposition_write(o, &in, openmetrics, out);

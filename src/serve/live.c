@@ -158,12 +158,27 @@ static void on_frame(void *arg, const struct frame *f)
                 pthread_cond_signal(&l->news);
 }
 
+static const enum system_figure machine_powers[MACHINE_PARTS] = {
+    [MACHINE_CPU] = SYSTEM_CPU_POWER, [MACHINE_NODE] = SYSTEM_NODE_POWER};
+
+static void add_energy(struct machine_use *m, const struct host *host)
+{
+        for (enum machine_part i = 0; i < MACHINE_PARTS; i++) {
+                struct value power = host->system[machine_powers[i]];
+                if (!value_is_set(power))
+                        continue;
+                m->counted[i] = true;
+                m->joules[i] += power.v * clock_to_seconds(host->interval_ns);
+        }
+}
+
 static void on_host(void *arg, const struct host *host)
 {
         struct live *l = arg;
         pthread_mutex_lock(&l->lock);
         *l->host = *host;
         l->has_host = true;
+        add_energy(&l->machine, host);
         pthread_mutex_unlock(&l->lock);
 }
 
@@ -287,6 +302,10 @@ static bool fill_slot(struct live *l, struct slot *s, int64_t now)
         if (has_host)
                 *s->host = *l->host;
         m->host = has_host ? s->host : NULL;
+        m->machine = l->machine;
+        for (enum machine_part i = 0; i < MACHINE_PARTS; i++)
+                m->machine.power[i] =
+                    has_host ? l->host->system[machine_powers[i]] : value_missing(STATE_NONE);
         copy_collected(l, m, now);
         l->status.up = l->framed_ns > 0 && is_current(l, l->framed_ns, now);
         m->status = l->status;

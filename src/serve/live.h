@@ -9,6 +9,7 @@
 #include "compute/integrals.h"
 #include "engine/engine.h"
 #include "model/host.h"
+#include "model/machine.h"
 #include "model/owner.h"
 #include "read/collect/line.h"
 #include "serve/past.h"
@@ -66,6 +67,7 @@ struct live_moment {
         size_t n_owners, n_told; /* those that hold one; with those that let go a while ago */
         struct process_list processes;
         const struct host *host; /* NULL while there is none */
+        struct machine_use machine;
         struct live_status status;
         struct collected collected[COLLECTED_MAX]; /* those that are of now */
         size_t n_collected;

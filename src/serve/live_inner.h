@@ -60,6 +60,7 @@ struct live {
         size_t n_owners, n_told;
         struct host *host;
         bool has_host;
+        struct machine_use machine; /* without powers: those are the host's */
         bool stands; /* a recording of one moment, such as a saved scrape: it does not pass */
         struct live_status status;
         int64_t framed_ns; /* monotonic: when the newest frame came */

@@ -44,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         sysfiles_meminfo(s, size, &mem);
         sysfiles_loadavg(s, size, &load);
         sysfiles_pressure(s, size, &psi);
+        sysfiles_number(s, size, &v);
         sysfiles_diskstats(s, size, use, &v);
         sysfiles_netdev(s, size, use, &v);
         return 0;

@@ -38,9 +38,22 @@ def make_fleet(end):
     return fleet
 
 
+NODE_WATTS = {"cpu": 200, "node": 3000}
+NO_METER = 3  # a node whose machine counts nothing
+
+
+def node_energy(fleet):
+    for n in range(fleet.nodes):
+        for part, watts in NODE_WATTS.items():
+            t = fleet.node_times(n, SCRAPE)
+            if n != NO_METER:
+                yield {"__name__": "assay_node_energy_joules_total", "job": "assay", "instance": f"n{n:04d}", "part": part}, t, (t - t[0]) * watts
+
+
 def stored(fleet):
     """The series as engines have them that know a node twice: two replicas scraped one; the labels of another changed, and those of a third with its pod."""
     middle = fleet.end - 6000
+    yield from node_energy(fleet)
     for labels, t, v in fleet.all_series(SCRAPE):
         if labels["instance"] == "n0011":
             yield {**labels, "replica": "a"}, t, v
@@ -144,6 +157,21 @@ def test_card(loaded, assay):
     assert abs(card["wasted_seconds"] - sum(books[job]["wasted"].values())) <= 0.01 * sum(books[job]["wasted"].values())
     assert abs(card["begin"] - stay.start) <= 2 * SCRAPE and abs(card["end"] - stay.end) <= 900
     assert len(report["gpus"]) == card["gpus"] and report["limiters"]
+
+
+def test_energy_of_a_jobs_nodes(loaded, assay):
+    """What its nodes used while it held a GPU of theirs; where a node counts nothing it is unknown, and no sum of the others."""
+    ended = [s for node in loaded.fleet.gpus for s in node[0].stays if loaded.fleet.start + 600 < s.start and s.end < loaded.end - 900 and s.end - s.start > 1200]
+    alone = {job for job in (s.owner["job"] for s in ended) if len({n for n, node in enumerate(loaded.fleet.gpus) for g in node for s in g.stays if s.owner["job"] == job}) == 1}
+    metered = next(s for s in ended if s.owner["job"] in alone and s not in loaded.fleet.gpus[NO_METER][0].stays)
+    card = json.loads(loaded.ask(assay, "job", metered.owner["job"], "--co2", "400", window="6h").stdout)["job"]
+    length = metered.end - metered.start
+    assert card["cpu_energy_j"] == pytest.approx(length * 200, rel=0.01, abs=2 * SCRAPE * 200)
+    assert card["node_energy_j"] == pytest.approx(length * 3000, rel=0.01, abs=2 * SCRAPE * 3000)
+    assert card["node_co2_g"] == pytest.approx(card["node_energy_j"] / 3.6e6 * 400)
+    without = loaded.fleet.gpus[NO_METER][0].stays[-1]
+    card = loaded.json(assay, "job", without.owner["job"], window="6h")["job"]
+    assert card["cpu_energy_j"] is None and card["node_energy_j"] is None and card["node_co2_g"] is None
 
 
 def test_card_of_the_last_minutes(loaded, assay):

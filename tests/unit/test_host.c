@@ -4,6 +4,7 @@
 #include "base/attr.h"
 #include "base/clock.h"
 #include "engine/host.h"
+#include "read/host/energy.h"
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -59,11 +60,38 @@ static void ticks_do_not_allocate(void **state UNUSED)
         host_view_close(v);
 }
 
+/* Counters of energy start over, some after minutes. */
+static void energy_grows(void **state UNUSED)
+{
+        static const struct {
+                uint64_t before, now, range;
+                double gap_s;
+                bool known;
+                uint64_t grown;
+        } cases[] = {
+            {100, 130, 1000000000, 0.1, true, 30},
+            {999999990, 20, 1000000000, 0.1, true, 30}, /* it started over */
+            {100, 100, 1000000000, 0.1, true, 0},
+            {100, 130, 1000000000, 1.5, false, 0}, /* perhaps more than once */
+            {100, 1000000001, 1000000000, 0.1, false, 0},
+            {1000000001, 130, 1000000000, 0.1, false, 0},
+            {0, 1, 0, 0, false, 0}, /* a range that is none */
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                uint64_t grown = 0;
+                assert_int_equal(energy_growth(cases[i].before, cases[i].now, cases[i].range,
+                                               (int64_t)(cases[i].gap_s * 1e9), &grown),
+                                 cases[i].known);
+                assert_int_equal(grown, cases[i].grown);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(reads_this_machine),
             cmocka_unit_test(ticks_do_not_allocate),
+            cmocka_unit_test(energy_grows),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include "model/dump.h"
 #include "model/frame.h"
 #include "model/integral.h"
+#include "model/machine.h"
 #include "model/owner.h"
 
 enum exposition_dialect { DCGM_CLASSIC, DCGM_NEW, DCGM_DIALECTS };
@@ -82,6 +83,7 @@ struct exposition_input {
         bool several_hosts; /* the index of a GPU says which only together with its host */
         const struct collected *collected; /* numbers of the user's own */
         size_t n_collected;
+        struct machine_use machine;
         struct exposed_self self;
 };
 

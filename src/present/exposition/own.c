@@ -561,6 +561,35 @@ static void put_collected(struct text *t)
         strbuf_finish(&labels);
 }
 
+/* No series where nothing counts: 0 would be an answer. */
+static void put_machine(struct text *t)
+{
+        static const char *const parts[MACHINE_PARTS] = {
+            [MACHINE_CPU] = "cpu", [MACHINE_NODE] = "node"};
+        const struct machine_use *m = &t->in->machine;
+        unsigned powers = 0, energies = 0;
+        for (enum machine_part i = 0; i < MACHINE_PARTS; i++) {
+                if (!m->counted[i])
+                        continue;
+                if (energies++ == 0)
+                        own_put_head(t, "assay_node_energy_joules", FAMILY_COUNTER,
+                                     "Energy that the machine used while it was watched: its "
+                                     "processors (cpu), and all of it by its power meter (node).");
+                own_put_counter(t, "assay_node_energy_joules", NULL, "part", parts[i], m->joules[i],
+                                3, t->in->self.created_ns);
+        }
+        for (enum machine_part i = 0; i < MACHINE_PARTS; i++) {
+                if (!value_is_set(m->power[i]))
+                        continue;
+                if (powers++ == 0)
+                        own_put_head(t, "assay_node_power_watts", FAMILY_GAUGE,
+                                     "Power of the machine's processors (cpu), and of all of it by "
+                                     "its power meter (node).");
+                own_put_sample(t, "assay_node_power_watts", "", NULL, "part", parts[i],
+                               m->power[i].v, 3);
+        }
+}
+
 void own_put_all(struct text *t)
 {
         put_own_table(t);
@@ -573,6 +602,7 @@ void own_put_all(struct text *t)
         put_process_use(t);
         put_jobs(t);
         own_put_servings(t);
+        put_machine(t);
         put_collected(t);
         own_put_self(t);
 }

@@ -21,6 +21,23 @@ static void put_spread(struct jsonw *j, const char *name, const struct spread *s
         jsonw_end(j);
 }
 
+/* Only where a counter or a meter told it. */
+static void put_machine_energy(struct jsonw *j, const struct machine_energy *e)
+{
+        if (e->cpu_s <= 0 && e->node_s <= 0)
+                return;
+        jsonw_object(j, "machine_energy");
+        if (e->cpu_s > 0) {
+                jsonw_number(j, "cpu_j", e->cpu_j);
+                jsonw_number(j, "cpu_known_s", e->cpu_s);
+        }
+        if (e->node_s > 0) {
+                jsonw_number(j, "node_j", e->node_j);
+                jsonw_number(j, "node_known_s", e->node_s);
+        }
+        jsonw_end(j);
+}
+
 static void put_level(struct jsonw *j, const struct summary *s, const struct level_summary *l)
 {
         jsonw_object(j, "level");
@@ -40,6 +57,7 @@ static void put_level(struct jsonw *j, const struct summary *s, const struct lev
         put_spread(j, "io_write", &l->write);
         put_spread(j, "processes", &l->processes);
         put_spread(j, "io_wait_cores", &l->io_wait);
+        put_machine_energy(j, &l->energy);
         jsonw_end(j);
 }
 

@@ -68,6 +68,29 @@ static void put_row(struct strbuf *out, const struct scope *scope, size_t name)
         strbuf_putc(out, '\n');
 }
 
+/* "processors 12 kJ (mean 120 W), whole machine …": means of the time in which they are known. */
+static void put_machine_energy(const struct machine_energy *e, const char *begin, const char *end,
+                               struct strbuf *out)
+{
+        const struct {
+                const char *of;
+                double joules, seconds;
+        } parts[] = {{"processors", e->cpu_j, e->cpu_s}, {"whole machine", e->node_j, e->node_s}};
+        const char *gap = begin;
+        for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+                char energy[FORMAT_MAX], power[FORMAT_MAX];
+                if (parts[i].seconds <= 0)
+                        continue;
+                format_with_unit(power, sizeof(power), UNIT_WATTS,
+                                 value_ok(parts[i].joules / parts[i].seconds));
+                strbuf_putf(out, "%s%s %s (mean %s)", gap, parts[i].of,
+                            format_energy(energy, parts[i].joules), power);
+                gap = ", ";
+        }
+        if (gap != begin)
+                strbuf_puts(out, end);
+}
+
 void report_level(const struct summary *s, size_t columns, struct strbuf *out)
 {
         const struct level_summary *l = &s->scopes[0].level;
@@ -89,6 +112,7 @@ void report_level(const struct summary *s, size_t columns, struct strbuf *out)
         format_with_unit(total[1], sizeof(total[1]), UNIT_BYTES, value_ok(l->written_bytes));
         strbuf_putf(out, "  total     %.1f s of CPU time, %s read, %s written\n", l->cpu_s,
                     total[0], total[1]);
+        put_machine_energy(&l->energy, "  energy    ", "\n", out);
 }
 
 void report_level_line(const struct summary *s, struct strbuf *out)
@@ -106,4 +130,5 @@ void report_level_line(const struct summary *s, struct strbuf *out)
                 strbuf_puts(out, ", pages that processes share counted in each");
         if (value_is_set(share))
                 strbuf_putf(out, " (%s of its limit)", format_share(percent, share.v));
+        put_machine_energy(&l->energy, ", ", "", out);
 }

@@ -72,6 +72,25 @@ static void write_cpus(const struct host *h, struct strbuf *out)
                 strbuf_putf(out, ", %s by quota", number(v[SYSTEM_CPUS_QUOTA], 1).s);
 }
 
+/* Only where a counter or a meter tells it. */
+static void write_power(const struct host *h, struct strbuf *out)
+{
+        struct value cpu = h->system[SYSTEM_CPU_POWER], node = h->system[SYSTEM_NODE_POWER];
+        char watts[FORMAT_MAX];
+        if (!value_is_set(cpu) && !value_is_set(node))
+                return;
+        strbuf_puts(out, "  power   ");
+        if (value_is_set(cpu)) {
+                format_with_unit(watts, sizeof(watts), UNIT_WATTS, cpu);
+                strbuf_putf(out, "  processors %s", watts);
+        }
+        if (value_is_set(node)) {
+                format_with_unit(watts, sizeof(watts), UNIT_WATTS, node);
+                strbuf_putf(out, "  whole machine %s", watts);
+        }
+        strbuf_putc(out, '\n');
+}
+
 static void write_machine(const struct host *h, struct strbuf *out)
 {
         const struct value *v = h->system, *f = h->levels[LEVEL_SYSTEM].f;
@@ -94,6 +113,7 @@ static void write_machine(const struct host *h, struct strbuf *out)
                     decimal(f[FIGURE_WRITE]).s);
         strbuf_putf(out, "    network  in %sB/s  out %sB/s\n", decimal(v[SYSTEM_NET_RX]).s,
                     decimal(v[SYSTEM_NET_TX]).s);
+        write_power(h, out);
 }
 
 /* One column of the levels' table. */

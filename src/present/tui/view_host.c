@@ -41,6 +41,28 @@ static void draw_graph(const struct ui *ui, struct canvas *c, struct area a,
         ring_draw(r, ui->past.host_bucket, g->hi > 0 ? g->hi : ring_most(r), c, in, g->ink);
 }
 
+/* ", 312 W" of the processors, ", machine 1240 W": what is known and fits into w. */
+static int put_power(char *buf, size_t size, const struct value *system, int w)
+{
+        static const struct {
+                const char *of;
+                enum system_figure figure;
+        } parts[] = {{"", SYSTEM_CPU_POWER}, {"machine ", SYSTEM_NODE_POWER}};
+        int n = 0;
+        for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+                char watts[FORMAT_MAX], one[FORMAT_MAX + 16];
+                if (!value_is_set(system[parts[i].figure]))
+                        continue;
+                format_with_unit(watts, sizeof(watts), UNIT_WATTS, system[parts[i].figure]);
+                int m = snprintf(one, sizeof(one), ", %s%s", parts[i].of, watts);
+                if (n + m > w || (size_t)(n + m) >= size)
+                        continue;
+                memcpy(buf + n, one, (size_t)m + 1);
+                n += m;
+        }
+        return n;
+}
+
 /* The parts of CPU time are added where all of them fit. */
 static void cpu_words(char *buf, size_t size, const struct host *h, int w)
 {
@@ -55,6 +77,7 @@ static void cpu_words(char *buf, size_t size, const struct host *h, int w)
                 put_number(load[i], sizeof(load[i]), 1, s[SYSTEM_LOAD_1 + i], 1);
         int n = snprintf(buf, size, "%s of %zu cores, load %s %s %s", busy, h->n_cores, load[0],
                          load[1], load[2]);
+        n += put_power(buf + n, size - (size_t)n, s, w - n);
         int m = snprintf(more, sizeof(more), ", user %s nice %s system %s I/O wait %s %%", part[0],
                          part[1], part[2], part[3]);
         if (n + m <= w && (size_t)(n + m) < size)

@@ -118,6 +118,16 @@ int sysfiles_pressure(const char *buf, size_t n, struct pressure *ret)
         return 0;
 }
 
+int sysfiles_number(const char *buf, size_t n, uint64_t *ret)
+{
+        struct cursor c = cursor_of(buf, n), rest;
+        uint64_t v;
+        if (!cursor_u64(&c, &v) || cursor_word(&c, &rest))
+                return -EBADMSG;
+        *ret = v;
+        return 0;
+}
+
 /* "major minor name reads merged sectors ms writes merged sectors …" */
 static bool take_disk(struct cursor line, struct device_io *ret)
 {

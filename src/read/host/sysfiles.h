@@ -39,6 +39,9 @@ struct pressure {
 };
 int sysfiles_pressure(const char *buf, size_t n, struct pressure *ret);
 
+/* A file of sysfs that is one whole number. 0 or -EBADMSG. */
+int sysfiles_number(const char *buf, size_t n, uint64_t *ret);
+
 #define DEVICE_NAME_MAX 64
 
 /* One line of /proc/diskstats or /proc/net/dev. */

@@ -1,6 +1,7 @@
 #include "read/host/system.h"
 
 #include "base/attr.h"
+#include "read/host/energy.h"
 #include "read/host/files.h"
 #include "read/host/procfs.h"
 #include "read/host/sysfiles.h"
@@ -41,6 +42,7 @@ struct system_reader {
         int root;
         int fds[FILES]; /* -1: not open yet, or not there */
         struct devices disks, interfaces;
+        struct energy_reader *energy;
         struct cpu_times cores[HOST_CORES_MAX];
         char text[TEXT_MAX];
 };
@@ -55,6 +57,11 @@ int system_open(int root, struct system_reader **ret)
         s->interfaces.folder = "/sys/class/net";
         for (size_t i = 0; i < FILES; i++)
                 s->fds[i] = -1;
+        int r = energy_open(root, &s->energy);
+        if (r < 0) {
+                system_close(s);
+                return r;
+        }
         *ret = s;
         return 0;
 }
@@ -65,6 +72,7 @@ void system_close(struct system_reader *s)
                 return;
         for (size_t i = 0; i < FILES; i++)
                 closep(&s->fds[i]);
+        energy_close(s->energy);
         free(s);
 }
 
@@ -268,4 +276,5 @@ void system_read(struct system_reader *s, uint64_t clock_ticks, struct host *ret
         read_pressure(s, PSI_IO, &v[SYSTEM_PSI_IO_TIME], &v[SYSTEM_PSI_IO_FULL_TIME]);
         read_disks(s, ret);
         read_network(s, ret);
+        energy_read(s->energy, ret->mono_ns, v);
 }
