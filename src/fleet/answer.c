@@ -1,5 +1,6 @@
 #include "fleet/answer.h"
 
+#include "base/jsonin.h"
 #include "base/num.h"
 
 #include <errno.h>
@@ -9,9 +10,7 @@
 #include <string.h>
 
 #define REASON_MAX 300
-#define NUMBER_MAX 1e21                              /* sums of so many series stay finite */
-#define LISTS_MAX ((size_t)4 * ANSWER_SERIES_MAX)    /* a series has three */
-#define MEMBERS_MAX ((size_t)32 * ANSWER_SERIES_MAX) /* its labels, time and value */
+#define NUMBER_MAX 1e21 /* sums of so many series stay finite */
 
 static int nonsense(const char *subject, const char *why, struct err *err)
 {
@@ -40,17 +39,6 @@ static int too_many(const char *subject, struct err *err)
         err_set(err, ERR_NO_SOURCE, "'%s' answers with more than %d series, which are too many",
                 subject, ANSWER_SERIES_MAX);
         return err_hint(err, "ask for less: a smaller --limit or a shorter --window");
-}
-
-/* Whether it would take gigabytes once it is taken apart: brackets and commas by the million. */
-static bool is_too_rich(const char *text, size_t len)
-{
-        size_t lists = 0, members = 0;
-        for (size_t i = 0; i < len; i++) {
-                lists += text[i] == '[' || text[i] == '{';
-                members += text[i] == ',';
-        }
-        return lists > LISTS_MAX || members > MEMBERS_MAX;
 }
 
 static int read_vector(json_t *result, const char *subject, struct answer *a, struct err *err)
@@ -129,9 +117,9 @@ int answer_parse(const char *text, size_t len, const char *subject, struct answe
 {
         struct answer a = {0};
         json_error_t why;
-        if (is_too_rich(text, len))
+        if (jsonin_weight(text, len) > JSONIN_LIST_MOST)
                 return too_many(subject, err);
-        json_t *root = json_loadb(text, len, 0, &why);
+        json_t *root = jsonin_load_list(text, len, 0, &why);
         a.root = root;
         if (!root && json_error_code(&why) == json_error_out_of_memory)
                 return err_set(err, -ENOMEM, "out of memory");

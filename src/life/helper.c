@@ -96,16 +96,21 @@ static void close_pipes(struct plumbing *p)
         }
 }
 
-static int open_pipes(struct plumbing *p, bool talks)
+static bool open_nothing(int flags, int *ret)
+{
+        *ret = open("/dev/null", flags | O_CLOEXEC);
+        return *ret >= 0;
+}
+
+static int open_pipes(struct plumbing *p, const struct helper_how *how)
 {
         *p = (struct plumbing){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
-        bool fine = true;
-        if (talks)
-                fine = pipe2(p->in, O_CLOEXEC) == 0;
-        else
-                fine = (p->in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;
-        if (fine && pipe2(p->out, O_CLOEXEC) == 0 && pipe2(p->err, O_CLOEXEC) == 0 &&
-            pipe2(p->why, O_CLOEXEC) == 0)
+        bool fine = how->talks ? pipe2(p->in, O_CLOEXEC) == 0 : open_nothing(O_RDONLY, &p->in[0]);
+        if (fine && how->is_quiet)
+                fine = open_nothing(O_WRONLY, &p->err[1]);
+        else if (fine)
+                fine = pipe2(p->err, O_CLOEXEC) == 0;
+        if (fine && pipe2(p->out, O_CLOEXEC) == 0 && pipe2(p->why, O_CLOEXEC) == 0)
                 return 0;
         int r = -errno;
         close_pipes(p);
@@ -148,7 +153,7 @@ static int start(struct helper *c, const char *const argv[], const struct helper
                  char *const env[])
 {
         struct plumbing p;
-        int r = open_pipes(&p, how->talks);
+        int r = open_pipes(&p, how);
         if (r < 0)
                 return r;
         pid_t parent = getpid();
@@ -261,6 +266,14 @@ bool helper_reap(struct helper *c)
         return true;
 }
 
+bool helper_has_ended(const struct helper *c)
+{
+        siginfo_t info = {0};
+        return c->pid <= 0 || c->ended ||
+               waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+               info.si_pid != 0;
+}
+
 static bool wait_for_end(struct helper *c, int64_t patience_ns)
 {
         int64_t until = clock_mono_ns() + patience_ns;
@@ -286,7 +299,9 @@ void helper_ask_to_end(struct helper *c)
 {
         closep(&c->in_fd);
         c->in_fd = -1;
-        if (c->pid > 0 && !helper_reap(c))
+        /* Also what it started, where it has ended itself: until it is waited for, nothing else has
+         * its number. */
+        if (c->pid > 0 && !c->ended)
                 kill(-c->pid, SIGTERM);
 }
 

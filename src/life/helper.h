@@ -24,6 +24,7 @@ struct helper {
 
 struct helper_how {
         bool talks;       /* its standard input is a pipe; else /dev/null */
+        bool is_quiet;    /* its standard error is /dev/null; else a pipe */
         int death_signal; /* what the kernel sends when the thread ends; 0 is SIGKILL */
         /* Whether NAME=VALUE is kept from it. NULL: it sees the whole environment. */
         bool (*hides)(const char *variable);
@@ -68,6 +69,8 @@ int helper_collect(struct helper *c, const struct helper_limits *limits, struct 
 
 /* Whether it has ended; fills status then. Does not wait. */
 bool helper_reap(struct helper *c);
+/* Whether it has ended, without waiting for it: its number stays its own. */
+bool helper_has_ended(const struct helper *c);
 /* Waits a fifth of a second for one that has closed its output, then ends it. Its status. */
 int helper_finish(struct helper *c);
 /* Closes its input and sends SIGTERM to its group; does not wait. */

@@ -1,6 +1,7 @@
 #include "mcp/protocol.h"
 
 #include "base/attr.h"
+#include "base/jsonin.h"
 
 #include <errno.h>
 #include <string.h>
@@ -228,7 +229,7 @@ void mcp_answer(const struct mcp_server *s, const char *message, size_t len, str
         json_error_t why;
         if (is_blank_line(message, len))
                 return;
-        json_t *m = json_loadb(message, len, JSON_REJECT_DUPLICATES, &why);
+        json_t *m = jsonin_load(message, len, JSON_REJECT_DUPLICATES, &why);
         if (!m)
                 write_error(&j, NULL, RPC_PARSE, "not JSON");
         else if (json_is_array(m))

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define RAS_COUNT_MAX 1e15  /* collectives of one rank: a year of 30 million a second */
 #define RAS_RANKS_MAX 65536 /* that are kept: those about which there is something to say */
 #define RAS_TEXT_MAX 128
 

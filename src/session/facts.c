@@ -1,6 +1,7 @@
 #include "session/facts.h"
 
 #include "base/clock.h"
+#include "base/jsonin.h"
 #include "base/list.h"
 #include "base/strbuf.h"
 #include "session/reader.h"
@@ -57,7 +58,7 @@ static void put_word(struct strbuf *out, const char *s)
 static void take_command(struct session_reader *r, char *buf, size_t size)
 {
         const char *s = session_text(r, "command");
-        json_t *words = s ? json_loads(s, 0, NULL) : NULL;
+        json_t *words = s ? jsonin_text(s, 0, NULL) : NULL;
         struct strbuf out = {0};
         for (size_t i = 0; i < json_array_size(words); i++) {
                 const char *word = json_string_value(json_array_get(words, i));

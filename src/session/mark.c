@@ -1,6 +1,7 @@
 #include "session/mark.h"
 
 #include "base/clock.h"
+#include "base/jsonin.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -92,7 +93,7 @@ static bool take_fields(const json_t *o, struct mark *m)
 int mark_parse(const char *s, size_t len, struct mark *ret)
 {
         struct mark m = {0};
-        json_t *o = json_loadb(s, len, JSON_REJECT_DUPLICATES, NULL);
+        json_t *o = jsonin_load(s, len, JSON_REJECT_DUPLICATES, NULL);
         bool fine = json_is_object(o) && take_fields(o, &m);
         json_decref(o);
         if (!fine) {
@@ -107,7 +108,7 @@ bool mark_text(const char *data, const char *key, char *buf, size_t size)
 {
         if (!data || !strstr(data, key))
                 return false;
-        json_t *object = json_loads(data, 0, NULL);
+        json_t *object = jsonin_text(data, 0, NULL);
         const char *text = json_string_value(json_object_get(object, key));
         bool fits = text && strlen(text) < size;
         if (fits)

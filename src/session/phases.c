@@ -1,6 +1,7 @@
 #include "session/phases.h"
 
 #include "base/clock.h"
+#include "base/jsonin.h"
 #include "base/lookup.h"
 
 #include <errno.h>
@@ -109,7 +110,7 @@ static char *joined(const char *begin, const char *end)
 {
         if (!begin)
                 return strdup(end);
-        json_t *keys = json_loads(begin, 0, NULL), *more = json_loads(end, 0, NULL);
+        json_t *keys = jsonin_text(begin, 0, NULL), *more = jsonin_text(end, 0, NULL);
         char *s = json_object_update(keys, more) == 0
                       ? json_dumps(keys, JSON_COMPACT | JSON_REAL_PRECISION(15))
                       : NULL;

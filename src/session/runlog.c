@@ -1,6 +1,7 @@
 #include "session/runlog.h"
 
 #include "base/clock.h"
+#include "base/jsonin.h"
 #include "base/outfile.h"
 #include "base/text.h"
 
@@ -47,7 +48,7 @@ static void put_phase(json_t *o, const struct mark *m, int64_t began_ns)
                 stamp(began_ns, began);
                 json_object_set_new(o, "began", json_string(began));
         }
-        json_t *keys = m->data ? json_loads(m->data, 0, NULL) : NULL;
+        json_t *keys = m->data ? jsonin_text(m->data, 0, NULL) : NULL;
         json_object_update_missing(o, keys);
         json_decref(keys);
 }
@@ -78,7 +79,7 @@ static json_t *object_of(const struct mark *m, int64_t began_ns)
                 json_object_set_new(o, "type", json_string("event"));
                 json_object_set_new(o, "event", json_string(m->name));
                 if (m->data)
-                        json_object_set_new(o, "data", json_loads(m->data, JSON_DECODE_ANY, NULL));
+                        json_object_set_new(o, "data", jsonin_text(m->data, JSON_DECODE_ANY, NULL));
                 break;
         case MARK_METRIC:
                 json_object_set_new(o, "type", json_string("metric"));
@@ -135,7 +136,7 @@ static bool take_line(struct search *s, const char *line, size_t len)
         /* Only "begin" and "began" matter; most lines of a long run are numbers. */
         if (!memmem(line, len, "\"beg", 4))
                 return false;
-        json_t *o = json_loadb(line, len, 0, NULL);
+        json_t *o = jsonin_load(line, len, 0, NULL);
         const char *type = json_string_value(json_object_get(o, "type"));
         const char *name = json_string_value(json_object_get(o, "name"));
         bool same = type && name && strcmp(name, s->name) == 0, found = false;
@@ -248,7 +249,7 @@ static int add_key(json_t *o, const char *word, struct err *err)
                 err_set(err, ERR_USAGE, "'%s' is a key of the log itself", key);
                 return err_hint(err, "call it something else");
         }
-        json_t *v = json_loads(equals + 1, JSON_DECODE_ANY, NULL);
+        json_t *v = jsonin_text(equals + 1, JSON_DECODE_ANY, NULL);
         if (!json_is_number(v) && !json_is_boolean(v) && !json_is_null(v)) {
                 json_decref(v);
                 v = json_string(equals + 1);
@@ -283,7 +284,7 @@ int runlog_keys(const char *const *words, size_t n, char **ret, struct err *err)
 int runlog_data(const char *text, char **ret, struct err *err)
 {
         json_error_t why;
-        json_t *v = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &why);
+        json_t *v = jsonin_text(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &why);
         char *s = v ? json_dumps(v, DUMP) : NULL;
         json_decref(v);
         if (!v) {

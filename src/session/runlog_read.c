@@ -1,6 +1,7 @@
 #include "session/runlog.h"
 
 #include "base/clock.h"
+#include "base/jsonin.h"
 #include "base/lines.h"
 #include "base/list.h"
 #include "base/text.h"
@@ -64,7 +65,7 @@ static bool take_kind(const json_t *o, const char *type, struct mark *m)
 bool runlog_parse(const char *line, size_t len, struct mark *ret)
 {
         struct mark m = {0};
-        json_t *o = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
+        json_t *o = jsonin_load(line, len, JSON_REJECT_DUPLICATES, NULL);
         const char *type = text_at(o, "type");
         const char *name = text_at(o, strcmp(type, "event") == 0 ? "event" : "name");
         m.wall_ns = runlog_time(text_at(o, "ts"));

@@ -3,6 +3,7 @@
  * The file may be a stranger's: every id is checked, and what makes no sense is passed over.
  */
 #include "base/clock.h"
+#include "base/jsonin.h"
 #include "base/list.h"
 #include "base/lookup.h"
 #include "session/reader.h"
@@ -106,7 +107,7 @@ static uint32_t bounded_number(sqlite3_stmt *h, int column)
 static void take_cell(struct stack_cursor *c, sqlite3_stmt *h)
 {
         const char *data = (const char *)sqlite3_column_text(h, 0);
-        json_t *o = data ? json_loads(data, 0, NULL) : NULL;
+        json_t *o = data ? jsonin_text(data, 0, NULL) : NULL;
         const char *file = json_string_value(json_object_get(o, "cell_file"));
         const json_t *number = json_object_get(o, "cell_index");
         if (file && json_is_integer(number) && json_integer_value(number) >= 0 &&

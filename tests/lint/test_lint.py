@@ -230,6 +230,11 @@ def test_text_leaves_by_one_way():
     assert not [str(p) for p in tracked("src/present/*.c") if "text_clean_lines(" in p.read_text()]
 
 
+def test_foreign_json_is_read_by_one_way():
+    """base/jsonin.c refuses what would take a hundred times the memory of its text."""
+    assert [str(p.relative_to(ROOT)) for p in tracked("src/**/*.c") if re.search(r"\bjson_load", p.read_text())] == ["src/base/jsonin.c"]
+
+
 def test_xids_are_documented():
     rows = re.findall(r'^XID\((\d+), (\w+), (\w+), "([^"]+)", "([^"]+)"\)', (ROOT / "src/model/xids.def").read_text(), flags=re.M)
     health = {"GRAVE": "CRIT", "ERROR": "WARN", "NOTE": ""}

@@ -61,6 +61,25 @@ def test_what_hangs_or_says_nonsense_holds_nothing_up(program, tmp_path):
     assert "sleep 977" not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
 
 
+def test_what_floods_is_kept_waiting(program, tmp_path):
+    """64 KiB a second are read of each, so that one that writes without end costs no core; what it complains of goes nowhere."""
+    path, counted = tmp_path / "run.assay", tmp_path / "counted"
+    flood = tmp_path / "flood.py"
+    flood.write_text(f"import os\nout, n = os.open({str(counted)!r}, os.O_WRONLY | os.O_CREAT), 0\n"
+                     "while True:\n    os.write(2, b'x' * 4096)\n    n += os.write(1, b'1 W\\n' * 1024)\n    os.pwrite(out, b'%20d' % n, 0)\n")
+    began = time.monotonic()
+    run(program, path, "--collect", f"flood=exec python3 {flood}", seconds=2)
+    took = time.monotonic() - began
+    assert kept(path, "flood") and int(counted.read_text()) <= (took + 2) * 65536 + 2 * 65536  # what the pipe holds
+
+
+def test_what_a_command_started_ends_with_the_recording(program, tmp_path):
+    """A shell that has ended leaves its background jobs in its group."""
+    path = tmp_path / "run.assay"
+    run(program, path, "--collect", "left=sleep 974 > /dev/null & echo 1", "--collect", "still=sleep 975 & echo 2", seconds=1.2)
+    assert kept(path, "left") and not re.search("sleep 97[45]", subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout)
+
+
 def test_a_socket(program, tmp_path):
     server = socket.socket(socket.AF_UNIX)
     server.bind(str(tmp_path / "s"))

@@ -95,6 +95,16 @@ def test_odd_numbers(craft, limited, tmp_path, statement, why, base):
             json.loads(done.stdout)
 
 
+@pytest.mark.skipif(bool(os.environ.get("SANITIZED")), reason="a sanitizer takes memory of its own")
+def test_json_that_is_small_only_as_text(craft, program, tmp_path):
+    """An object of two letters takes a hundred times as much once it is read: such a text is not."""
+    path = craft("insert or replace into manifest values('command', '[' || replace(hex(zeroblob(7000000)), '00', '{},') || '1]')")
+    with subprocess.Popen([program, "report", path], env=clean_env(tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as p:
+        _, status, usage = os.wait4(p.pid, 0)
+        p.returncode = os.waitstatus_to_exitcode(status)
+    assert p.returncode == 0 and usage.ru_maxrss < 400 << 10
+
+
 ENDLESS = "with recursive n(i) as (select 0 union all select i + 1 from n)"
 
 

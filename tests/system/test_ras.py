@@ -115,6 +115,7 @@ BROKEN = {
     "NUL bytes": answers(False, b"\0" * 100000),
     "JSON that never ends": says(HELLO + b"OK\n", b'{"a": "' + b"x" * 100000, close=False),
     "text that never ends": says(HELLO + b"ERROR\n" + HEAD, close=False),
+    "JSON of millions of objects": ras.speaks({"json": '{"nccl_version": "2.28.7", "communicators": [' + "{}," * 1500000 + "{}]}"}, True),
     "one line of a megabyte": answers(False, b"Rank " * 200000),
 }
 HARMLESS = {
@@ -147,5 +148,13 @@ def test_odd_answers(program, waiting, how):
     assert status in (1, 3) and all(c["text"].isprintable() for c in answer["causes"]) and answer["notes"][0].startswith("NCCL ")
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_counts_beyond_all_numbers(program, waiting, form):
+    pids = dict(enumerate(waiting[1]))
+    answers = {"text": ras.text(behind=[(2, pids[2])], most=4 * 10**15), "json": ras.structured(pids, behind=[2]).replace("42", "1e308")}
+    status, answer = ask(program, waiting, ras.speaks(answers, form == "json"))
+    assert status == 3 and [c["cause"] for c in answer["causes"]] == ["together"] and answer["notes"][0].startswith("NCCL "), answer
+
+
 def test_thirty_ways():
-    assert len(BROKEN) + len(HARMLESS) == 30
+    assert len(BROKEN) + len(HARMLESS) == 31

@@ -1,5 +1,7 @@
 #include "formats/jobstats/jobstats.h"
 
+#include "base/jsonin.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -18,7 +20,7 @@ static json_t *read_nodes(const char *old, size_t n)
         const char *name;
         json_t *node;
         if (n > 0 && n <= JOBSTATS_TEXT_MAX)
-                root = json_loadb(old, n, JSON_REJECT_DUPLICATES, NULL);
+                root = jsonin_load(old, n, JSON_REJECT_DUPLICATES, NULL);
         json_object_foreach(json_object_get(root, "nodes"), name, node)
         {
                 if (json_is_object(node) && json_object_size(ret) < JOBSTATS_NODES_MAX)

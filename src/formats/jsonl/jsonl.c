@@ -2,6 +2,7 @@
 #include "formats/jsonl/jsonl.h"
 
 #include "base/clock.h"
+#include "base/jsonin.h"
 #include "base/text.h"
 #include "formats/format.h"
 #include "model/metric.h"
@@ -127,7 +128,7 @@ static int jsonl_round(struct capture *c)
                 if (line.len == 0)
                         continue;
                 json_error_t why;
-                json_t *object = json_loadb(line.s, line.len, JSON_REJECT_DUPLICATES, &why);
+                json_t *object = jsonin_load(line.s, line.len, JSON_REJECT_DUPLICATES, &why);
                 if (json_is_object(object))
                         r = jsonl_take(c, &line, object);
                 else if (line.cut)
@@ -159,7 +160,7 @@ static void fill_ages(const json_t *object, struct raw *cells)
 enum jsonl_result jsonl_add_row(struct batcher *b, const char *s, size_t len)
 {
         json_error_t why;
-        json_t *object = json_loadb(s, len, JSON_REJECT_DUPLICATES, &why);
+        json_t *object = jsonin_load(s, len, JSON_REJECT_DUPLICATES, &why);
         enum jsonl_result r = JSONL_BAD;
         if (json_is_object(json_object_get(object, "metrics"))) {
                 struct entity_key key = key_of(object);
@@ -193,7 +194,7 @@ enum jsonl_kind jsonl_kind(const char *s, size_t len)
 bool jsonl_read_hello(const char *s, size_t len, struct jsonl_hello *ret)
 {
         json_error_t why;
-        json_t *object = json_loadb(s, len, JSON_REJECT_DUPLICATES, &why);
+        json_t *object = jsonin_load(s, len, JSON_REJECT_DUPLICATES, &why);
         const char *version = json_string_value(json_object_get(object, "assay"));
         const json_t *protocol = json_object_get(object, "protocol");
         bool fine = version && json_is_integer(protocol);
@@ -210,7 +211,7 @@ bool jsonl_read_hello(const char *s, size_t len, struct jsonl_hello *ret)
 bool jsonl_read_time(const char *s, size_t len, uint64_t *ret_number, int64_t *ret_wall_ns)
 {
         json_error_t why;
-        json_t *object = json_loadb(s, len, JSON_REJECT_DUPLICATES, &why);
+        json_t *object = jsonin_load(s, len, JSON_REJECT_DUPLICATES, &why);
         bool clock = jsonl_kind(s, len) == JSONL_CLOCK;
         const json_t *number = json_object_get(object, clock ? "clock" : "end");
         const json_t *time = json_object_get(object, "time");

@@ -1,6 +1,7 @@
 #include "formats/look/look.h"
 
 #include "base/attr.h"
+#include "base/jsonin.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -219,7 +220,7 @@ static int take_lists(struct stack_look *l, uint32_t host, const json_t *o)
 int look_parse(const char *text, size_t n, int schema, uint32_t host, struct stack_look *ret,
                struct err *err)
 {
-        json_t *o = json_loadb(text, n, 0, NULL);
+        json_t *o = jsonin_load(text, n, 0, NULL);
         int r = 0;
         if (!json_is_object(o) || strcmp(text_of(o, "program"), "assay") != 0)
                 r = err_set(err, ERR_DATA, "its answer is no look at stacks");

@@ -1,5 +1,7 @@
 #include "formats/notebook/cells.h"
 
+#include "base/jsonin.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
@@ -7,7 +9,7 @@
 /* True when the phase's data has the text of a cell. */
 static bool take_data(const struct phase *p, struct cell_of *ret)
 {
-        json_t *o = p->data ? json_loads(p->data, 0, NULL) : NULL;
+        json_t *o = p->data ? jsonin_text(p->data, 0, NULL) : NULL;
         const char *raw = json_string_value(json_object_get(o, "raw_cell"));
         const json_t *index = json_object_get(o, "cell_index");
         if (raw) {

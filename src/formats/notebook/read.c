@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "base/jsonin.h"
 #include "base/list.h"
 #include "base/num.h"
 #include "formats/notebook/state.h"
@@ -179,7 +180,7 @@ static int parse(struct bundle *files, bool alone, struct notebook **ret, struct
         nb->alone = alone;
         *files = (struct bundle){0};
         struct strbuf *text = bundle_find(&nb->files, "manifest.json");
-        json_t *manifest = text && text->len > 0 ? json_loadb(text->s, text->len, 0, NULL) : NULL;
+        json_t *manifest = text && text->len > 0 ? jsonin_load(text->s, text->len, 0, NULL) : NULL;
         int r = 0;
         if (!json_is_object(manifest) && !alone)
                 r = not_one(err, "its manifest is missing or no JSON");

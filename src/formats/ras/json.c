@@ -1,5 +1,6 @@
 /* The structured form of NCCL's status. */
 #include "base/attr.h"
+#include "base/jsonin.h"
 #include "base/text.h"
 #include "formats/ras/ras.h"
 
@@ -41,7 +42,7 @@ static struct value count_collectives(const json_t *rank)
                         return value_missing(STATE_NONE);
                 sum += n;
         }
-        return value_ok(sum);
+        return sum <= RAS_COUNT_MAX ? value_ok(sum) : value_missing(STATE_NONE);
 }
 
 static struct value most_collectives(const json_t *ranks)
@@ -121,7 +122,7 @@ static int take_communicator(struct ras_report *ret, const json_t *o)
 
 int ras_parse_json(const char *text, size_t n, struct ras_report *ret, struct err *err)
 {
-        json_t *o = json_loadb(text, n, 0, NULL);
+        json_t *o = jsonin_load(text, n, 0, NULL);
         const json_t *list = json_object_get(o, "communicators");
         int r = 0;
         if (!json_is_array(list))

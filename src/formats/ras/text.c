@@ -45,7 +45,7 @@ static bool take_number(const char *line, const char *words, double *ret)
         at += strlen(words);
         char *end;
         unsigned long long v = strtoull(at, &end, 10);
-        if (end == at || *at == '-')
+        if (end == at || *at == '-' || v > RAS_COUNT_MAX)
                 return false;
         *ret = (double)v;
         return true;

@@ -1,5 +1,7 @@
 #include "formats/targets/targets.h"
 
+#include "base/jsonin.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -33,7 +35,7 @@ static int add_pod(struct target_list *t, json_t *pod, struct err *err)
 int targets_parse_pods(struct target_list *t, const char *s, size_t len, struct err *err)
 {
         json_error_t where;
-        json_t *root = json_loadb(s, len, 0, &where);
+        json_t *root = jsonin_load_list(s, len, 0, &where);
         json_t *items = json_object_get(root, "items"), *pod;
         size_t i;
         int r = 0;

@@ -16,16 +16,19 @@
 
 #define SHELL "/bin/sh"
 #define CHUNK 4096
+#define BYTES_A_SECOND 65536 /* one that writes more waits */
 
 /* One of the list, as it is now. */
 struct feed {
         struct helper child;
         int fd; /* the socket; -1 when there is none */
         bool runs;
-        bool told;       /* what is wrong with it */
-        bool too_long;   /* inside a line that is */
-        int64_t next_ns; /* when it is started again */
-        int64_t kept_ns; /* when a value was kept last */
+        bool told;          /* what is wrong with it */
+        bool too_long;      /* inside a line that is */
+        int64_t next_ns;    /* when it is started again */
+        int64_t kept_ns;    /* when a value was kept last */
+        int64_t renewed_ns; /* when it was last allowed to write so much */
+        size_t allowance;
         char line[COLLECT_LINE_MAX];
         size_t len;
 };
@@ -66,7 +69,7 @@ static void start_feed(struct collector *c, size_t i, int64_t now)
 {
         const struct collect_item *item = &c->config.list.items[i];
         const char *const argv[] = {SHELL, "-c", item->from, NULL};
-        const struct helper_how how = {0};
+        const struct helper_how how = {.is_quiet = true};
         struct feed *f = &c->feeds[i];
         int r = item->is_socket ? connect_socket(item->from) : helper_start(&f->child, argv, &how);
         f->next_ns = now + c->config.interval_ns;
@@ -130,18 +133,9 @@ static void take_bytes(struct collector *c, size_t i, const char *s, size_t n)
         }
 }
 
-/* One chunk a turn, so that one that never stops writing keeps no other waiting. */
-static void read_feed(struct collector *c, size_t i)
+static void take_end(struct collector *c, size_t i)
 {
-        char chunk[CHUNK];
         struct feed *f = &c->feeds[i];
-        ssize_t n = read(f->fd, chunk, sizeof(chunk));
-        if (n > 0) {
-                take_bytes(c, i, chunk, (size_t)n);
-                return;
-        }
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-                return;
         if (f->len > 0)
                 take_feed_line(c, i); /* a last line without its end */
         if (!f->kept_ns)
@@ -149,25 +143,48 @@ static void read_feed(struct collector *c, size_t i)
         end_feed(c, i);
 }
 
-/* Pipes that nobody reads would stop a command that complains. */
-static void drop_complaints(struct feed *f)
+/* Whether a command has ended, although what it left in the background keeps its pipe open. */
+static bool has_left(const struct collector *c, size_t i)
+{
+        const struct feed *f = &c->feeds[i];
+        return f->runs && !c->config.list.items[i].is_socket && helper_has_ended(&f->child);
+}
+
+/* One chunk a turn, so that one that never stops writing keeps no other waiting. */
+static void read_feed(struct collector *c, size_t i)
 {
         char chunk[CHUNK];
-        ssize_t n = f->child.err_fd >= 0 ? read(f->child.err_fd, chunk, sizeof(chunk)) : -1;
-        if (n == 0) {
-                close(f->child.err_fd);
-                f->child.err_fd = -1;
+        struct feed *f = &c->feeds[i];
+        bool is_last = has_left(c, i);
+        ssize_t n = read(f->fd, chunk, MIN(sizeof(chunk), f->allowance));
+        if (n > 0) {
+                f->allowance -= (size_t)n;
+                take_bytes(c, i, chunk, (size_t)n);
+                return;
         }
+        if (n == 0 || is_last || (errno != EAGAIN && errno != EINTR))
+                take_end(c, i);
 }
 
 /* ---- the thread ---- */
+
+static void renew_allowance(struct feed *f, int64_t now)
+{
+        if (f->renewed_ns > 0 && now - f->renewed_ns < NS_PER_S)
+                return;
+        f->renewed_ns = now;
+        f->allowance = BYTES_A_SECOND;
+}
 
 static int wait_ms(const struct collector *c, int64_t now)
 {
         int64_t next = now + NS_PER_S;
         for (size_t i = 0; i < c->config.list.n; i++) {
-                if (!c->feeds[i].runs)
-                        next = MIN(next, c->feeds[i].next_ns);
+                const struct feed *f = &c->feeds[i];
+                if (!f->runs)
+                        next = MIN(next, f->next_ns);
+                else if (f->allowance == 0)
+                        next = MIN(next, f->renewed_ns + NS_PER_S);
         }
         return next > now ? (int)((next - now) / NS_PER_MS + 1) : 0;
 }
@@ -175,21 +192,19 @@ static int wait_ms(const struct collector *c, int64_t now)
 /* False when it is time to end. */
 static bool turn(struct collector *c)
 {
-        struct pollfd fds[1 + 2 * COLLECTED_MAX] = {{.fd = c->wake, .events = POLLIN}};
+        struct pollfd fds[1 + COLLECTED_MAX] = {{.fd = c->wake, .events = POLLIN}};
         int64_t now = clock_mono_ns();
         size_t n = c->config.list.n;
         for (size_t i = 0; i < n; i++) {
                 struct feed *f = &c->feeds[i];
                 if (!f->runs && now >= f->next_ns)
                         start_feed(c, i, now);
-                fds[1 + 2 * i] = (struct pollfd){.fd = f->fd, .events = POLLIN};
-                fds[2 + 2 * i] = (struct pollfd){.fd = f->child.err_fd, .events = POLLIN};
+                renew_allowance(f, now);
+                fds[1 + i] = (struct pollfd){.fd = f->allowance > 0 ? f->fd : -1, .events = POLLIN};
         }
-        poll(fds, 1 + 2 * n, wait_ms(c, now));
+        poll(fds, 1 + n, wait_ms(c, now));
         for (size_t i = 0; i < n; i++) {
-                if (fds[2 + 2 * i].revents)
-                        drop_complaints(&c->feeds[i]);
-                if (fds[1 + 2 * i].revents)
+                if (fds[1 + i].revents || (fds[1 + i].fd >= 0 && has_left(c, i)))
                         read_feed(c, i);
         }
         return !fds[0].revents;
