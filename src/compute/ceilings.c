@@ -121,6 +121,7 @@ void ceilings_add_host(const struct host_evidence *evidence, struct ceilings *c)
         set_ceiling(c, CEILING_CPU_THREAD, e[EVIDENCE_CPU_THREAD]);
         set_ceiling(c, CEILING_CPU_FIRST, e[EVIDENCE_CPU_FIRST]);
         set_ceiling(c, CEILING_CPU_CHILDREN, children);
+        set_ceiling(c, CEILING_CPU_QUEUED, e[EVIDENCE_CPU_QUEUED]);
         set_ceiling(c, CEILING_IO_WAIT, e[EVIDENCE_IO_WAIT]);
         take_sum(c, CEILING_STORAGE, e[EVIDENCE_READ], e[EVIDENCE_WRITE]);
         set_ceiling(c, CEILING_WRITTEN, e[EVIDENCE_WRITE]);

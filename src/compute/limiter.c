@@ -200,11 +200,18 @@ static double in_driver(const struct view *v, look_f *of)
         return known && works >= LIMIT_SOME ? of(v, CEILING_IO_WAIT).lo / n : 0;
 }
 
-/* Threads that take turns, as Python's do, keep one core busy together. */
+/* Time in which a thread was ready to run, but others had the CPUs. */
+static double queued(const struct view *v, look_f *of)
+{
+        return view_has(v, CEILING_CPU_QUEUED) ? of(v, CEILING_CPU_QUEUED).lo : 0;
+}
+
+/* Threads that take turns, as Python's do, keep one core busy together; one that waits for a CPU
+ * would if it had one. */
 static enum truth core_busy(const struct view *v, look_f *of)
 {
         struct range main = of(v, CEILING_CPU_MAIN);
-        double least = LIMIT_CORE - in_driver(v, of), n = holders(v);
+        double least = LIMIT_CORE - in_driver(v, of) - queued(v, of), n = holders(v);
         return either(at_least(thread_of(v, of), least),
                       at_least((struct range){main.lo / n, main.hi / n}, least));
 }
@@ -254,7 +261,7 @@ static enum truth threads_load(const struct view *v)
         if (!view_has(v, CEILING_CPU_FIRST) || !view_has(v, CEILING_CPU_MAIN) ||
             v->s->quiet_s > LIMIT_IDLE_S)
                 return NO;
-        double still = seen_gap(v, CEILING_CPU_FIRST).lo / n;
+        double still = seen_gap(v, CEILING_CPU_FIRST).lo / n + queued(v, seen_gap);
         double first = view_now(v, CEILING_CPU_FIRST).lo / n;
         double others = seen_gap(v, CEILING_CPU_MAIN).lo / n - still;
         if (one_thread(v, others))

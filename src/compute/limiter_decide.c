@@ -10,7 +10,8 @@
 #define SELDOM                                                                                     \
         (CEILING_BIT(FP64) | CEILING_BIT(FP16) | CEILING_BIT(INT) | CEILING_BIT(NVLINK_IN) |       \
          CEILING_BIT(NVLINK_OUT) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |              \
-         CEILING_BIT(OCCUPANCY) | CEILING_BIT(PCIE_RATE) | CEILING_BIT(WRITTEN) | CEILINGS_CODEC)
+         CEILING_BIT(CPU_QUEUED) | CEILING_BIT(OCCUPANCY) | CEILING_BIT(PCIE_RATE) |               \
+         CEILING_BIT(WRITTEN) | CEILINGS_CODEC)
 
 static enum limiter limiter_with(const struct ceilings *c, const struct situation *s,
                                  enum ceiling at, double to)

@@ -99,6 +99,16 @@ static bool workers_rest(const struct ceilings *c)
         return share > 0 && share < LIMIT_WORKERS_FULL;
 }
 
+bool limit_lacks_cpus(const struct ceilings *c)
+{
+        return value_of(c, CEILING_CPU_QUEUED) >= LIMIT_QUEUED;
+}
+
+static bool lacks_cpus(const struct ceilings *c)
+{
+        return limit_lacks_cpus(c);
+}
+
 static bool encodes_most(const struct ceilings *c)
 {
         return has(c, CEILING_ENCODER) && value_of(c, CEILING_ENCODER) >= ceilings_codec(c);

@@ -55,7 +55,7 @@ struct ceilings {
 #define CEILINGS_CODEC (CEILING_BIT(DECODER) | CEILING_BIT(ENCODER) | CEILING_BIT(JPEG))
 #define CEILINGS_CPU                                                                               \
         (CEILING_BIT(CPU_MAIN) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |                \
-         CEILING_BIT(CPU_CHILDREN))
+         CEILING_BIT(CPU_CHILDREN) | CEILING_BIT(CPU_QUEUED))
 
 enum limiter {
 #define LIMITER(id, ...) LIMITER_##id,
@@ -90,7 +90,7 @@ enum limiter_fills {
         FILLS_UNKNOWN  /* the engine, as far as it is known */
 };
 
-#define LIMITER_REASONS_MAX 4
+#define LIMITER_REASONS_MAX 5
 
 /* What differs with and without profiling counters. */
 struct limiter_sight {
@@ -120,6 +120,8 @@ enum held_by { HELD_BY_NOTHING, HELD_BY_POWER, HELD_BY_THERMAL, HELD_BY_LOCKED }
 #define LIMIT_TELL_BYTES 1e6 /* the same in bytes a second */
 #define LIMIT_TURNS 0.75     /* cores: the busiest thread of a process whose threads take turns */
 #define LIMIT_TURNS_MORE 0.1 /* cores: what all of them have beyond it */
+
+#define LIMIT_QUEUED 0.5 /* of the time, waiting for a CPU: what others leave matters most */
 
 #define LIMIT_WORKERS_LEAST 0.5 /* workers, on the mean of a stretch: below there are none */
 #define LIMIT_WORKERS_FULL 0.75 /* of a core: workers that do more are never idle for long */
@@ -200,6 +202,8 @@ const char *basis_sure(enum basis basis);
  * where there are any. */
 const char *limiter_try(enum limiter limiter, const struct ceilings *evidence,
                         enum framework framework);
+/* Whether a thread waits for a CPU most of the time, so that no line is to blame. */
+bool limit_lacks_cpus(const struct ceilings *c);
 /* How busy each of the workers is, in cores; 0: there are none, or nobody counted them. */
 double limit_worker_share(const struct ceilings *c);
 /* CPUs that the program may use (affinity, cgroup); 0: unknown. */

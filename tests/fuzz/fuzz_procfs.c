@@ -18,6 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         static struct cpu_times cores[64];
         struct proc_stat stat;
         struct proc_io io;
+        struct proc_schedstat schedstat;
         struct proc_status status;
         struct proc_smaps smaps;
         struct cpu_times total;
@@ -32,6 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             (stat.pid <= 0 || !memchr(stat.comm, 0, PROC_COMM_MAX)))
                 abort();
         procfs_io(s, size, &io);
+        procfs_schedstat(s, size, &schedstat);
         procfs_status(s, size, &status);
         procfs_limits(s, size, &v);
         procfs_smaps(s, size, &smaps);

@@ -216,6 +216,8 @@ static void workers_are_those_that_work(void **state UNUSED)
         is(tick(), 0, EVIDENCE_WORKERS, 2);
         drop(203);
         is(tick(), 0, EVIDENCE_WORKERS, 0);
+        put_fake((struct fake){.pid = 202, .ppid = 200, .own = 109, .state = 'R'});
+        is(tick(), 0, EVIDENCE_WORKERS, 1); /* others have its CPU */
 }
 
 /* What a worker used that came and went, or ended, is its parent's waited-for time. */
@@ -419,6 +421,69 @@ static void the_busiest_thread_is_found(void **state UNUSED)
         is(h, 0, EVIDENCE_CPU_FIRST, 0.1);
 }
 
+static void put_delay(int pid, int tid, const char *text)
+{
+        char path[64];
+        snprintf(path, sizeof(path), "%d/task/%d/schedstat", pid, tid);
+        put(path, text);
+}
+
+/* Threads that are ready, while others have the CPUs. */
+static void the_longest_wait_for_a_cpu_is_found(void **state UNUSED)
+{
+        put_fake((struct fake){.pid = 200, .ppid = 1});
+        put_thread(200, 200, 100, 'R');
+        put_thread(200, 205, 100, 'S');
+        put_delay(200, 200, "1000000000 5000000000 70\n");
+        put_delay(200, 205, "1000000000 9000000000 70\n");
+        start(0);
+        HOLD(1, {200, 0});
+        is_missing(tick(), 0, EVIDENCE_CPU_QUEUED, STATE_BLANK);
+        put_thread(200, 200, 140, 'R'); /* it ran 40 % of a second, and waited for 55 % */
+        put_delay(200, 200, "1400000000 5550000000 99\n");
+        is(tick(), 0, EVIDENCE_CPU_QUEUED, 0.55);
+        put_delay(200, 200, "1400000000 6550000000 99\n"); /* it never ran */
+        is(tick(), 0, EVIDENCE_CPU_QUEUED, 1);
+        put_thread(200, 200, 140, 'S');
+        put_thread(200, 205, 180, 'S'); /* its first time is what the next is compared with */
+        is(tick(), 0, EVIDENCE_CPU_QUEUED, 0);
+        put_thread(200, 205, 260, 'S');
+        put_delay(200, 205, "2600000000 9100000000 80\n");
+        is(tick(), 0, EVIDENCE_CPU_QUEUED, 0.1);
+        is(tick(), 0, EVIDENCE_CPU_QUEUED, 0);
+}
+
+static void kernels_that_do_not_count_waits(void **state UNUSED)
+{
+        static const struct {
+                const char *text;
+                enum state why;
+        } given[] = {
+            {NULL, STATE_UNSUPPORTED},
+            {"0 0 0\n", STATE_UNSUPPORTED},
+            {"1 2\n", STATE_ERROR},
+            {"", STATE_ERROR},
+        };
+        for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
+                if (i > 0) {
+                        end(NULL);
+                        begin(NULL);
+                }
+                put_fake((struct fake){.pid = 200, .ppid = 1});
+                put_thread(200, 200, 100, 'R');
+                put_thread(200, 205, 100, 'S');
+                if (given[i].text)
+                        put_delay(200, 200, given[i].text);
+                start(0);
+                HOLD(1, {200, 0});
+                tick();
+                put_thread(200, 200, 140, 'R');
+                const struct host *h = tick();
+                is(h, 0, EVIDENCE_CPU_THREAD, 0.4);
+                is_missing(h, 0, EVIDENCE_CPU_QUEUED, given[i].why);
+        }
+}
+
 /* A sum of what some processes show and others do not is missing. */
 static void main_threads_are_summed(void **state UNUSED)
 {
@@ -617,6 +682,8 @@ int main(void)
             cmocka_unit_test_setup_teardown(launchers_are_looked_through, begin, end),
             cmocka_unit_test_setup_teardown(what_cannot_be_known_is_missing, begin, end),
             cmocka_unit_test_setup_teardown(the_busiest_thread_is_found, begin, end),
+            cmocka_unit_test_setup_teardown(the_longest_wait_for_a_cpu_is_found, begin, end),
+            cmocka_unit_test_setup_teardown(kernels_that_do_not_count_waits, begin, end),
             cmocka_unit_test_setup_teardown(main_threads_are_summed, begin, end),
             cmocka_unit_test_setup_teardown(many_threads_go_by_turns, begin, end),
             cmocka_unit_test_setup_teardown(frameworks_are_known_by_what_is_mapped, begin, end),

@@ -289,6 +289,51 @@ static void gaps_that_no_tick_shows(void **state UNUSED)
         }
 }
 
+/* What others take of the CPUs is no rest of the program. */
+static void programs_that_lack_cpus(void **state UNUSED)
+{
+        static const struct {
+                const char *why;
+                enum limiter limiter;
+                double engine, main, first, queued;
+                bool lacks;
+        } given[] = {
+            {"half a core, and nobody is in its way", LIMITER_HOST_WAITING, .1, .5, .5, .02, false},
+            {"nothing is known of others", LIMITER_HOST_WAITING, .1, .5, .5, N, false},
+            {"half a core, and ready to run all the time", LIMITER_HOST_CODE, .1, .5, .5, .45,
+             true},
+            {"hardly ever on a CPU", LIMITER_HOST_CODE, .1, .1, .1, .85, true},
+            {"it waits a little, and rests most of the time", LIMITER_HOST_WAITING, .1, .2, .2, .2,
+             true},
+            {"its main thread waits for a CPU beside another that works", LIMITER_HOST_CODE, .1, 1,
+             .05, .5, true},
+            {"the main thread rests, and another works", LIMITER_HOST_INPUT, .1, 1, .05, .01,
+             false},
+            {"small kernels at an even pace", LIMITER_LAUNCH, .3, .5, .5, .45, true},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(given); i++) {
+                const struct situation s = {.touched = true,
+                                            .worked = true,
+                                            .uneven = i + 1 == ARRAY_LEN(given) ? .05 : .4};
+                struct ceilings c = ceilings_given(&rows[0]);
+                put(&c, CEILING_ENGINE, given[i].engine);
+                put(&c, CEILING_SM, given[i].engine * (i + 1 == ARRAY_LEN(given) ? .2 : .9));
+                put(&c, CEILING_TENSOR, given[i].engine * .1);
+                put(&c, CEILING_DRAM, given[i].engine * .1);
+                put(&c, CEILING_CPU_MAIN, given[i].main);
+                put(&c, CEILING_CPU_THREAD, MIN(given[i].main, .8));
+                put(&c, CEILING_CPU_FIRST, given[i].first);
+                put(&c, CEILING_CPU_QUEUED, given[i].queued);
+                struct limit l = limiter_decide(&c, &s, false);
+                if (l.limiter != given[i].limiter)
+                        fail_msg("%s: %s", given[i].why, limiter_name((enum limiter)l.limiter));
+                bool told = strstr(limiter_try((enum limiter)l.limiter, &c, FRAMEWORK_NONE),
+                                   "ask for more cores");
+                if (l.limiter != LIMITER_HOST_WAITING && told != given[i].lacks)
+                        fail_msg("%s: advice", given[i].why);
+        }
+}
+
 /* Video and JPEG engines: the same with and without counters; those that are not known are not
  * suspected. */
 static void video_engines(void **state UNUSED)
@@ -1090,6 +1135,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(rules),
             cmocka_unit_test(margins),
+            cmocka_unit_test(programs_that_lack_cpus),
             cmocka_unit_test(video_engines),
             cmocka_unit_test(decoding_is_work),
             cmocka_unit_test(by_the_driver),

@@ -81,6 +81,7 @@ static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceilin
             [CEILING_CPU_MAIN] = "%s cores busy in the program",
             [CEILING_CPU_THREAD] = "busiest thread %s",
             [CEILING_CPU_FIRST] = "%s of them in its main thread",
+            [CEILING_CPU_QUEUED] = "waited for a CPU %s of the time, as others used them",
             [CEILING_CPU_CHILDREN] = "%s cores busy in its other processes",
             [CEILING_IO_WAIT] = "%s threads waiting for storage",
             [CEILING_STORAGE] = "%s to and from storage",
@@ -366,13 +367,14 @@ void report_finding(const struct stretch_list *list, const struct limit_finding 
         put_gain(out, list, f);
 }
 
-/* A line in code that many programs spend their time in has advice of its own. */
+/* A line in code that many programs spend their time in has advice of its own, unless it is the
+ * CPU that the program waits for. */
 const char *report_finding_try(const struct stretch_list *list, const struct limit_finding *f)
 {
         const char *advice = limiter_side(f->limiter) == LIMITER_SIDE_HOST
                                  ? where_advice(stretch_list_where(list, f->where))
                                  : NULL;
-        if (advice)
+        if (advice && !limit_lacks_cpus(&f->why))
                 return advice;
         return limiter_try(f->limiter, &f->why, f->framework);
 }

@@ -30,6 +30,7 @@ static const char *const chart_of[CEILING_COUNT] = {
     [CEILING_CPU_THREAD] = "cpu",
     [CEILING_CPU_FIRST] = "cpu",
     [CEILING_CPU_CHILDREN] = "cpu",
+    [CEILING_CPU_QUEUED] = "cpu",
     [CEILING_CPU] = "cpu",
     [CEILING_IO_WAIT] = "io",
     [CEILING_STORAGE] = "io",

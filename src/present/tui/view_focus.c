@@ -294,7 +294,7 @@ static int draw_limit(struct ui *ui, const struct ui_data *d, struct canvas *c, 
                                       limiter_rule(limiter, (enum basis)row->limit.basis));
         return used + draw_sentence(
                           c, below(a, used), "try", (struct style){.fg = INK_TEXT},
-                          where_advice(d->where)
+                          where_advice(d->where) && !limit_lacks_cpus(&row->limit.ceilings)
                               ? where_advice(d->where)
                               : limiter_try(limiter, &row->limit.ceilings, framework_of(d, row)));
 }

@@ -215,6 +215,7 @@ static const struct {
     {CEILING_CPU_THREAD, "its busiest thread", ""},
     {CEILING_CPU_FIRST, "its main thread", " cores"},
     {CEILING_CPU_CHILDREN, "what it started", " cores"},
+    {CEILING_CPU_QUEUED, "waiting for a CPU", ""},
     {CEILING_IO_WAIT, "threads in I/O", ""},
     {CEILING_WRITTEN, "written", ""},
     {CEILING_CONTROLLER, "memory controller", ""},

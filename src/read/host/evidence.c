@@ -104,6 +104,7 @@ static void fill_processes(const struct evidence_reader *e, const struct gpu_tot
         v[EVIDENCE_CPU_CHILDREN_TIME] = value_ok((double)t->cpu_children / clock_ticks);
         v[EVIDENCE_CPU_THREAD] = sum.busiest;
         v[EVIDENCE_CPU_FIRST] = sum.first;
+        v[EVIDENCE_CPU_QUEUED] = sum.queued;
         v[EVIDENCE_CHILDREN] = value_ok((double)g->children);
         v[EVIDENCE_WORKERS] = value_ok((double)g->workers);
         v[EVIDENCE_CPUS] = sum.cpus;

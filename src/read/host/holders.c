@@ -244,11 +244,13 @@ void holders_sum(const struct holders *h, size_t group, int64_t mono_ns, struct 
         for (size_t i = 0; i < HOLDERS_MAX; i++) {
                 const struct holder *p = &h->list[i];
                 struct value busiest = p->threads.busiest, first = p->threads.first;
+                struct value queued = p->threads.queued;
                 if (!p->pid || !(p->groups & SCAN_GROUP_BIT(group)))
                         continue;
                 busiest.age_ms = (uint32_t)((mono_ns - p->threads.read_ns) / NS_PER_MS);
-                first.age_ms = busiest.age_ms;
+                first.age_ms = queued.age_ms = busiest.age_ms;
                 take_larger(&ret->busiest, busiest);
+                take_larger(&ret->queued, queued);
                 add_part(&ret->first, first, begun);
                 begun = true;
                 take_larger(&ret->cpus, p->cpus);

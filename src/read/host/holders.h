@@ -25,6 +25,7 @@ void holders_tick(struct holders *h, struct scanner *scanner, int64_t mono_ns);
 struct holders_sum {
         struct value busiest; /* of all their threads; a ratio of one core */
         struct value first;   /* all their main threads, in cores; missing when one of them is */
+        struct value queued;  /* the largest share that one of their threads waited for a CPU */
         struct value cpus;    /* the most that one of them may use */
         struct value framework;
         uint32_t blocked; /* threads in uninterruptible sleep, main threads left out */

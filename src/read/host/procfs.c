@@ -68,6 +68,19 @@ int procfs_stat(const char *buf, size_t n, struct proc_stat *ret)
         return 0;
 }
 
+int procfs_schedstat(const char *buf, size_t n, struct proc_schedstat *ret)
+{
+        struct cursor c = cursor_of(buf, n);
+        struct proc_schedstat s;
+        if (!cursor_u64(&c, &s.cpu_ns) || !cursor_u64(&c, &s.queued_ns) ||
+            !cursor_u64(&c, &s.times))
+                return -EBADMSG;
+        if (s.times == 0)
+                return -ENOTSUP;
+        *ret = s;
+        return 0;
+}
+
 int procfs_io(const char *buf, size_t n, struct proc_io *ret)
 {
         static const char *const names[PROC_IO_COUNT] = {

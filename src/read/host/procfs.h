@@ -24,6 +24,12 @@ struct proc_stat {
 };
 int procfs_stat(const char *buf, size_t n, struct proc_stat *ret);
 
+/* /proc/PID/schedstat and a task's. -ENOTSUP where the kernel does not count: all is 0. */
+struct proc_schedstat {
+        uint64_t cpu_ns, queued_ns, times; /* queued: ready to run, while others had the CPUs */
+};
+int procfs_schedstat(const char *buf, size_t n, struct proc_schedstat *ret);
+
 /* /proc/PID/io. Children that were waited for are in it, as in `waited` above. */
 enum proc_io_field {
         PROC_IO_RCHAR,

@@ -199,19 +199,24 @@ static void account_group(const struct scanner *s, struct scan_group *to,
                 to->io[i] += io_growth(s, p, i);
 }
 
-/* At high rates a clock tick is a large part of what one interval has: a second is measured. */
+/* At high rates a clock tick is a large part of what one interval has: a second is measured. One
+ * that others keep off the CPUs works, too. */
 static void measure_pace(const struct scanner *s, struct scan_process *p)
 {
         int64_t since = p->read_ns - p->paced_ns;
+        p->looks++;
+        p->ready += p->state == 'R';
         if (p->paced_ns && since < NS_PER_S)
                 return;
         if (p->paced_ns) {
                 double used = (double)counter_growth(p->own, p->paced_from);
-                p->works =
-                    used >= SCAN_WORKS * (double)scanner_clock_ticks(s) * clock_to_seconds(since);
+                double least =
+                    SCAN_WORKS * (double)scanner_clock_ticks(s) * clock_to_seconds(since);
+                p->works = used >= least || 2 * p->ready > p->looks;
         }
         p->paced_ns = p->read_ns;
         p->paced_from = p->own;
+        p->looks = p->ready = 0;
 }
 
 static void account_groups(struct scanner *s, const struct scan_process *p, struct cpu_growth cpu)

@@ -98,9 +98,10 @@ struct scan_process {
         int64_t read_ns, io_ns, moved_ns; /* when stat and io were read, and CPU time last grew */
         int64_t paced_ns;                 /* since when its pace is being measured; 0: not yet */
         uint64_t paced_from;              /* CPU, clock ticks, at that time */
-        bool works;          /* it kept SCAN_WORKS of a core busy, when that was measured last */
-        uint64_t gone_cpu;   /* CPU, last seen, of its children that vanished in this tick */
-        uint64_t gone_carry; /* the part of it that its counters did not show in their tick */
+        bool works;            /* it kept SCAN_WORKS of a core busy, or was ready to, lately */
+        uint32_t looks, ready; /* since paced_ns; how often it wanted a CPU */
+        uint64_t gone_cpu;     /* CPU, last seen, of its children that vanished in this tick */
+        uint64_t gone_carry;   /* the part of it that its counters did not show in their tick */
         uint64_t surplus; /* waited-for CPU of the tick before that no vanished child explained */
         struct proc_io gone_io;
 };

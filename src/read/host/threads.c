@@ -23,7 +23,9 @@ void threads_init(struct threads *t)
 {
         *t = (struct threads){.folder = -1,
                               .busiest = value_missing(STATE_BLANK),
-                              .first = value_missing(STATE_BLANK)};
+                              .first = value_missing(STATE_BLANK),
+                              .queued = value_missing(STATE_BLANK),
+                              .no_queues = STATE_OK};
 }
 
 static void close_thread(struct thread_state *x, struct fd_budget *fds)
@@ -56,7 +58,7 @@ static bool open_folder(struct threads *t, const struct threads_ask *ask, struct
         int fd = fds->left > 0 ? openat(ask->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
         if (fd < 0) {
                 t->busiest = fds->left > 0 ? files_missing(-errno) : value_missing(STATE_BLANK);
-                t->first = t->busiest;
+                t->first = t->queued = t->busiest;
                 return false;
         }
         fds->left--;
@@ -129,9 +131,52 @@ static ssize_t read_stat(const struct threads *t, struct thread_state *x, char *
         return n;
 }
 
+static int read_delay(const struct threads *t, int32_t tid, uint64_t *ret_ns)
+{
+        char path[32], buf[128];
+        struct proc_schedstat s = {0};
+        snprintf(path, sizeof(path), "%d/schedstat", tid);
+        ssize_t n = files_read(t->folder, path, buf, sizeof(buf));
+        if (n < 0)
+                return (int)n;
+        int r = procfs_schedstat(buf, (size_t)n, &s);
+        if (r == 0)
+                *ret_ns = s.queued_ns;
+        return r;
+}
+
+static bool still_runs(const struct threads *t, int32_t tid)
+{
+        char path[32];
+        snprintf(path, sizeof(path), "%d/stat", tid);
+        return faccessat(t->folder, path, R_OK, 0) == 0;
+}
+
+/* How long it waited for a CPU. One that sleeps from look to look does not: nothing is read. */
+static void read_queue(struct threads *t, struct thread_state *x, bool ran, int64_t now_ns)
+{
+        uint64_t total = 0;
+        int64_t before = x->queue_ns;
+        x->queue_ns = 0;
+        x->queued = x->read_ns && !ran ? value_ok(0) : value_missing(STATE_BLANK);
+        if (t->no_queues != STATE_OK || (!ran && x->state != 'R'))
+                return;
+        int r = read_delay(t, x->tid, &total);
+        if (r < 0) {
+                if (still_runs(t, x->tid))
+                        t->no_queues = files_missing(r).state;
+                return;
+        }
+        x->queued = value_missing(STATE_BLANK);
+        if (before)
+                x->queued = counter_rate(total, x->queued_ns, (double)(now_ns - before));
+        x->queued_ns = total;
+        x->queue_ns = now_ns;
+}
+
 /* False when it has ended, or may not be read. */
-static bool read_thread(const struct threads *t, struct thread_state *x,
-                        const struct threads_ask *ask, struct fd_budget *fds)
+static bool read_thread(struct threads *t, struct thread_state *x, const struct threads_ask *ask,
+                        struct fd_budget *fds)
 {
         char buf[STAT_MAX];
         struct proc_stat st;
@@ -141,9 +186,11 @@ static bool read_thread(const struct threads *t, struct thread_state *x,
         double seconds = clock_to_seconds(ask->now_ns - x->read_ns);
         x->busy = x->read_ns ? counter_rate(st.own, x->cpu, seconds) : value_missing(STATE_BLANK);
         x->busy.v /= ask->clock_ticks;
+        bool ran = st.own != x->cpu;
         x->read_ns = ask->now_ns;
         x->cpu = st.own;
         x->state = st.state;
+        read_queue(t, x, ran, ask->now_ns);
         return true;
 }
 
@@ -168,7 +215,7 @@ static size_t look_at(struct threads *t, size_t first, size_t most, const struct
 }
 
 /* One that is not known comes last. */
-static bool is_busier(struct value a, struct value b)
+static bool is_larger(struct value a, struct value b)
 {
         return value_or(a, -1) > value_or(b, -1);
 }
@@ -179,7 +226,7 @@ static void favour_busiest(struct threads *t)
         for (size_t i = 1; i < FAVOURITES && i < t->n; i++) {
                 size_t best = i;
                 for (size_t k = i + 1; k < t->n; k++) {
-                        if (is_busier(t->list[k].busy, t->list[best].busy))
+                        if (is_larger(t->list[k].busy, t->list[best].busy))
                                 best = k;
                 }
                 struct thread_state x = t->list[i];
@@ -196,18 +243,21 @@ static struct value busy_value(struct value busy)
 
 static void sum_up(struct threads *t, const struct threads_ask *ask)
 {
-        struct value most = value_missing(STATE_BLANK), first = most;
+        struct value most = value_missing(STATE_BLANK), first = most, queued = most;
         t->blocked = 0;
         for (size_t i = 0; i < t->n; i++) {
                 const struct thread_state *x = &t->list[i];
-                if (x->read_ns == ask->now_ns && (i == 0 || is_busier(x->busy, most)))
+                if (x->read_ns == ask->now_ns && (i == 0 || is_larger(x->busy, most)))
                         most = x->busy;
+                if (x->read_ns == ask->now_ns && is_larger(x->queued, queued))
+                        queued = x->queued;
                 if (x->read_ns == ask->now_ns && x->tid == ask->pid)
                         first = x->busy;
                 t->blocked += x->state == 'D' && x->tid != ask->pid;
         }
         t->busiest = busy_value(most);
         t->first = busy_value(first);
+        t->queued = t->no_queues == STATE_OK ? busy_value(queued) : value_missing(t->no_queues);
 }
 
 void threads_look(struct threads *t, const struct threads_ask *ask, struct fd_budget *fds)

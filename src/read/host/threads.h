@@ -22,9 +22,12 @@ struct thread_state {
         int32_t tid;
         int fd; /* -1 when not open */
         char state;
-        uint64_t cpu;      /* clock ticks */
-        int64_t read_ns;   /* 0 before the first look */
-        struct value busy; /* of one core, between the last two looks */
+        uint64_t cpu;        /* clock ticks */
+        int64_t read_ns;     /* 0 before the first look */
+        struct value busy;   /* of one core, between the last two looks */
+        uint64_t queued_ns;  /* total time that it waited for a CPU, as of queue_ns */
+        int64_t queue_ns;    /* 0: not known */
+        struct value queued; /* share of the time between the last two looks */
 };
 
 struct threads {
@@ -37,6 +40,8 @@ struct threads {
         int64_t read_ns;
         struct value busiest; /* ratio of one core, as of read_ns */
         struct value first;   /* the main thread's, likewise */
+        struct value queued;  /* the largest of a thread, likewise */
+        enum state no_queues; /* why the kernel does not count that; STATE_OK while it may */
         uint32_t blocked;     /* in uninterruptible sleep, the main thread left out */
 };
 

@@ -299,14 +299,13 @@ bool task_parse_last_run(const char *buf, size_t n, double *ret_ms)
 
 bool task_parse_runs(const char *buf, size_t n, struct task_runs *ret)
 {
-        struct cursor c = cursor_of(buf, n);
-        uint64_t ns, waited, times;
-        if (!cursor_u64(&c, &ns) || !cursor_u64(&c, &waited) || !cursor_u64(&c, &times))
+        struct proc_schedstat s;
+        if (procfs_schedstat(buf, n, &s) < 0)
                 return false;
         ret->has_times = true;
-        ret->cpu_ns = ns;
-        ret->waited_ns = waited;
-        ret->times = times;
+        ret->cpu_ns = s.cpu_ns;
+        ret->waited_ns = s.queued_ns;
+        ret->times = s.times;
         return true;
 }
 
