@@ -139,6 +139,7 @@ static int start_keeper(struct serve_run *s, bool has_state, struct err *err)
         const struct keeper_config kc = {.live = s->live,
                                          .journal = s->journal,
                                          .owners = {.root = root ? root : "",
+                                                    .listing = live_listing(s->live),
                                                     .mapping_dir = s->setup.mapping_dir,
                                                     .kubelet = s->setup.kubelet},
                                          .records = s->records[0] ? s->records : NULL,

@@ -128,6 +128,7 @@ static int start_host(struct engine *e, struct err *err)
         };
         if (c->host_source)
                 hc.host = *c->host_source;
+        hc.host.listing = e->listing;
         e->newest = c->keep ? calloc(1, sizeof(*e->newest)) : NULL;
         if (c->keep && !e->newest)
                 return err_set(err, -ENOMEM, "out of memory");
@@ -158,6 +159,11 @@ bool engine_has_host(const struct engine *e)
         return e->host != NULL;
 }
 
+struct listing *engine_listing(const struct engine *e)
+{
+        return e->listing;
+}
+
 void engine_set_levels(struct engine *e, unsigned levels)
 {
         host_beat_set_levels(e->host, levels);
@@ -173,6 +179,7 @@ static void free_engine(struct crew *crew)
         host_beat_close(e->host);
         host_play_close(e->play);
         stack_play_close(e->stack_play);
+        listing_close(e->listing);
         free(e->newest);
         free(e->recorded);
         node_notes_finish(&e->nodes);
@@ -202,6 +209,7 @@ static bool take_source(struct engine *e)
         struct source_config *s = &e->source.source;
         e->source = *c->source;
         s->speed = c->plays ? 0 : s->speed;
+        s->listing = e->listing;
         e->config.interval_ns = c->interval_ns ? c->interval_ns : s->poll_ns;
         e->status.speed = c->speed;
         e->status.replay = e->source.ops->finite;
@@ -214,6 +222,18 @@ static bool take_source(struct engine *e)
         if (e->play && c->stacks_hz > 0)
                 e->stack_play = stack_play_open(s->location);
         return source_keep_texts(s, &e->texts);
+}
+
+/* The host lists the processes, and the GPUs' source and their join take its list. */
+static void share_listing(struct engine *e)
+{
+        const struct engine_config *c = &e->config;
+        if (c->host)
+                e->listing = listing_share(host_view_listing(c->host));
+        else if (c->host_source)
+                e->listing = listing_open_root(c->host_source->root);
+        if (e->pipeline && e->listing)
+                pipeline_follow_listing(e->pipeline, e->listing);
 }
 
 static int engine_prepare(struct engine *e)
@@ -229,6 +249,7 @@ static int engine_prepare(struct engine *e)
         }
         if (e->fd < 0)
                 return -errno;
+        share_listing(e);
         if (c->history > 0 && !(e->history = history_open(c->history)))
                 return -ENOMEM;
         return c->source && !take_source(e) ? -ENOMEM : 0;

@@ -87,6 +87,8 @@ struct engine_result {
         bool hung;
 };
 
+/* Borrowed: the processes of this machine, renewed with the host; NULL without a host. */
+struct listing *engine_listing(const struct engine *e);
 /* Stops, waits for all threads, and frees. A source that hangs is waited for only a little. */
 void engine_finish(struct engine *e, struct engine_result *ret);
 /* Stops and returns at once; threads that hang are left behind with what they hold. For an engine
@@ -130,6 +132,8 @@ const struct stack_live *engine_stacks(struct engine *e, const struct frame *fra
 const struct host *engine_next_host(struct engine *e, const struct frame *frame);
 /* Whether this machine's host is read. */
 bool engine_has_host(const struct engine *e);
+/* Borrowed: the processes of this machine, listed with its host; NULL where that is not read. */
+struct listing *engine_listing(const struct engine *e);
 /* The past, as views see it; it lives as long as the engine. */
 struct trends engine_trends(struct engine *e);
 

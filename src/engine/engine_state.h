@@ -16,8 +16,9 @@ struct engine {
         struct engine_config config;
         struct pipeline_config source; /* what is opened; ops is NULL where a pipeline was given */
         struct source_texts texts;     /* what source borrows */
-        struct host_beat *host;        /* NULL for none */
-        struct host_play *play;        /* NULL for none */
+        struct listing *listing; /* of processes, which the host renews; NULL without a host */
+        struct host_beat *host;  /* NULL for none */
+        struct host_play *play;  /* NULL for none */
         struct stack_play *stack_play; /* NULL for none */
         struct host *newest;           /* what engine_host gives of the beat; the caller's */
         struct history *history;       /* NULL for none */

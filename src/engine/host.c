@@ -20,7 +20,8 @@ struct host_view {
 /* Those that are looked for, and not named, are no reason to fail. */
 static int open_serving(struct host_view *v, const struct host_config *config, struct err *err)
 {
-        const struct serving_config sc = {.engines = config->engines, .root = config->root};
+        const struct serving_config sc = {
+            .engines = config->engines, .root = config->root, .listing = host_listing(v->reader)};
         struct err unused = {0};
         if (!config->engines || !config->engines[0])
                 return 0;
@@ -68,6 +69,11 @@ int host_view_tick(struct host_view *v, struct host **ret, struct err *err)
         v->started = true;
         *ret = now;
         return 0;
+}
+
+struct listing *host_view_listing(const struct host_view *v)
+{
+        return host_listing(v->reader);
 }
 
 bool host_view_settle(struct host_view *v, int64_t patience_ns)

@@ -9,6 +9,8 @@ struct host_view;
 /* 0, or a negative code with err. */
 int host_view_open(const struct host_config *config, struct host_view **ret, struct err *err);
 void host_view_close(struct host_view *v);
+/* As host_listing. */
+struct listing *host_view_listing(const struct host_view *v);
 /* One tick now. *ret is valid until the next call. 0 or a negative code with err. */
 int host_view_tick(struct host_view *v, struct host **ret, struct err *err);
 /* Waits until the model servers that are named were asked twice; at most so long. False when none

@@ -13,7 +13,8 @@ struct host_beat {
         struct crew crew;
         struct host_beat_config config; /* levels are those that the view reads */
         bool own_view;
-        char *texts[5];     /* what config.host borrows */
+        char *texts[5]; /* what config.host borrows */
+        struct listing *listing;
         struct gpu_use use; /* the worker's copy of seen */
         int64_t last_ns;    /* when the host was read last */
         struct host_beat_result result;
@@ -36,6 +37,7 @@ static void free_beat(struct crew *crew)
                 host_view_close(h->config.view);
         for (size_t i = 0; i < ARRAY_LEN(h->texts); i++)
                 free(h->texts[i]);
+        listing_close(h->listing);
         free(h->newest);
         free(h);
 }
@@ -162,6 +164,7 @@ int host_beat_start(const struct host_beat_config *config, struct host_beat **re
         crew_init(&h->crew, free_beat);
         h->config = *config;
         h->own_view = !config->view;
+        h->listing = listing_share(config->host.listing);
         h->levels = config->host.levels;
         h->newest = config->keep ? calloc(1, sizeof(*h->newest)) : NULL;
         if (config->user)

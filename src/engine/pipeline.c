@@ -6,6 +6,7 @@
 #include "engine/rest_book.h"
 #include "engine/slices.h"
 #include "read/join/late.h"
+#include "read/listing.h"
 #include "translate/translate.h"
 
 #include <errno.h>
@@ -22,6 +23,7 @@ struct pipeline {
         struct pipeline_config config;
         const struct source_ops *ops; /* the configuration's, or one that waits for it */
         struct source *source;
+        struct listing *listing; /* NULL where processes of this machine are not read */
         struct registry registry;
         struct binding bindings[BATCH_PARTS_MAX]; /* one a part of a tick */
         struct compute compute;
@@ -57,6 +59,7 @@ static int open_source(struct pipeline *p, struct err *err)
 
 int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, struct err *err)
 {
+        const struct source_ops *ops = config->ops;
         struct pipeline *p = calloc(1, sizeof(*p));
         if (!p)
                 return err_set(err, -ENOMEM, "out of memory");
@@ -64,6 +67,10 @@ int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, s
         pthread_mutex_init(&p->lock, NULL);
         p->config.source.wanted =
             config->source.no_profiling ? translate_wants_unprofiled : translate_wants;
+        p->listing = listing_share(config->source.listing);
+        if (!p->listing && ops->local && !ops->finite)
+                p->listing = listing_open_root(config->source.root);
+        p->config.source.listing = p->listing;
         p->config.source.dcgm_ids = translate_dcgm_ids(&p->config.source.n_dcgm_ids);
         atomic_init(&p->process_use, true);
         if (!config->source.process_use)
@@ -75,10 +82,15 @@ int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, s
                 return r;
         }
         atomic_init(&p->want_processes, false);
-        if (config->state_folder[0] && config->ops->local && !config->ops->finite)
+        if (config->state_folder[0] && ops->local && !ops->finite)
                 p->rest_book = rest_book_open(config->state_folder);
         *ret = p;
         return 0;
+}
+
+void pipeline_follow_listing(struct pipeline *p, struct listing *leader)
+{
+        listing_follow(p->listing, leader);
 }
 
 void pipeline_close(struct pipeline *p)
@@ -88,6 +100,7 @@ void pipeline_close(struct pipeline *p)
         if (p->source)
                 p->ops->close(p->source);
         process_join_close(p->join);
+        listing_close(p->listing);
         rest_book_close(p->rest_book);
         registry_finish(&p->registry);
         compute_finish(&p->compute);
@@ -294,6 +307,7 @@ static int nothing_selected(const struct pipeline *p, struct err *err)
 static void fill_processes(struct pipeline *p)
 {
         const struct process_join_config join = {.root = p->config.source.root,
+                                                 .listing = p->listing,
                                                  .with_children = !p->config.holders_alone,
                                                  .recorded = p->config.ops->finite};
         if (!p->join && process_join_open(&join, &p->join) < 0)

@@ -30,6 +30,8 @@ struct pipeline;
 
 /* Opens the source. 0, or a negative code with err. */
 int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, struct err *err);
+/* Its processes are those that another lists; before it is first asked for a frame. */
+void pipeline_follow_listing(struct pipeline *p, struct listing *leader);
 void pipeline_close(struct pipeline *p);
 
 /*

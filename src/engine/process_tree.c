@@ -21,14 +21,16 @@ struct process_tree {
         struct scan_holder held[SCAN_HOLDERS_MAX];
 };
 
-int process_tree_open(const char *root, struct process_tree **ret)
+int process_tree_open(const char *root, struct listing *listing, struct process_tree **ret)
 {
         struct process_tree *t = calloc(1, sizeof(*t));
         if (!t)
                 return -ENOMEM;
         t->root = files_open_root(root);
-        const struct scan_config config = {
-            .root = t->root, .target.group_kind = CGROUP_KINDS, .fd_budget = TREE_FDS};
+        const struct scan_config config = {.root = t->root,
+                                           .listing = listing,
+                                           .target.group_kind = CGROUP_KINDS,
+                                           .fd_budget = TREE_FDS};
         const struct holders_config holders = {.root = t->root, .fd_budget = TREE_FDS};
         int r = t->root < 0 ? t->root : scanner_open(&config, &t->scanner, NULL);
         if (r == 0)

@@ -2,11 +2,13 @@
 #pragma once
 
 #include "model/process.h"
+#include "read/listing.h"
 
 struct process_tree;
 
-/* root of the file system, "" for the real one. 0 or a negative errno. */
-int process_tree_open(const char *root, struct process_tree **ret);
+/* root of the file system, "" for the real one; listing NULL for one of its own. 0 or a negative
+ * errno. */
+int process_tree_open(const char *root, struct listing *listing, struct process_tree **ret);
 void process_tree_close(struct process_tree *t);
 /*
  * Fills ppid and framework of the n processes in list, which hold GPUs, and adds their children

@@ -26,7 +26,7 @@ int process_join_open(const struct process_join_config *config, struct process_j
         j->recorded = config->recorded;
         int r = config->recorded ? 0 : procinfo_open(config->root, &j->reader);
         if (r == 0 && config->with_children && !config->recorded)
-                r = process_tree_open(config->root, &j->tree);
+                r = process_tree_open(config->root, config->listing, &j->tree);
         if (r < 0) {
                 process_join_close(j);
                 return r;

@@ -15,9 +15,10 @@
 struct process_join;
 
 struct process_join_config {
-        const char *root;   /* of the file system, "" for the real one */
-        bool with_children; /* also what a holder of a GPU started */
-        bool recorded;      /* the pids are of a capture: nothing here is asked of them */
+        const char *root;        /* of the file system, "" for the real one */
+        struct listing *listing; /* of its processes; NULL: its own */
+        bool with_children;      /* also what a holder of a GPU started */
+        bool recorded;           /* the pids are of a capture: nothing here is asked of them */
 };
 
 /* 0 or a negative errno. */

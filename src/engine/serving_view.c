@@ -62,7 +62,8 @@ int serving_view_open(const struct serving_config *config, struct serving_view *
         if (!v)
                 return err_set(err, -ENOMEM, "out of memory");
         const char *root = config->root ? config->root : "";
-        const struct engines_config ec = {.root = root, .timeout_ns = TIMEOUT_NS};
+        const struct engines_config ec = {
+            .root = root, .listing = config->listing, .timeout_ns = TIMEOUT_NS};
         v->root = files_open_root(root);
         int r = v->root < 0 ? err_set(err, v->root, "cannot open '%s'", root)
                             : engines_open(&ec, &v->engines, err);

@@ -9,7 +9,8 @@ struct serving_config {
         /* Addresses between commas; "auto" among them: those that run on this host as well. "" or
          * NULL: none. */
         const char *engines;
-        const char *root; /* the folder that stands for "/"; "" for the real one */
+        struct listing *listing; /* of processes; NULL: its own */
+        const char *root;        /* the folder that stands for "/"; "" for the real one */
 };
 
 struct serving_view;

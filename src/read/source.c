@@ -1,5 +1,7 @@
 #include "read/source.h"
 
+#include "read/listing.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,11 +45,13 @@ bool source_keep_texts(struct source_config *config, struct source_texts *ret)
                 if (!ret->text[i])
                         return false;
         }
+        ret->listing = listing_share(config->listing);
         return true;
 }
 
 void source_free_texts(struct source_texts *texts)
 {
+        listing_close(texts->listing);
         for (size_t i = 0; i < ARRAY_LEN(texts->text); i++)
                 free(texts->text[i]);
 }

@@ -22,16 +22,17 @@ struct source_config {
         const char *dcgm_host;  /* dcgm: address of the host engine; NULL for its default */
         const unsigned *dcgm_ids; /* dcgm: numbers of the fields somebody uses */
         size_t n_dcgm_ids;
-        const char *root;     /* of the file system; "" for the real one */
-        const char *nvml_lib; /* nvml: the library to load; NULL for NVIDIA's */
-        const char *rocm_lib; /* drm: AMD's library to load; NULL for the installed one */
-        const char *hosts;    /* nodes: a list of hosts, or @FILE; NULL with a job */
-        const char *job;      /* nodes: the Slurm job whose nodes to read; NULL for none */
-        const char *ssh;      /* nodes: the command that reaches a host; NULL for ssh */
-        const char *remote;   /* nodes: the assay to run there; NULL for the one on its PATH */
-        const char *backend;  /* nodes: how they shall read their GPUs; NULL: as they do */
-        const char *version;  /* of this program, to compare with theirs */
-        bool show_all;        /* nodes: their GPUs that their environment hides too */
+        const char *root;        /* of the file system; "" for the real one */
+        struct listing *listing; /* of its processes; NULL: the source's own */
+        const char *nvml_lib;    /* nvml: the library to load; NULL for NVIDIA's */
+        const char *rocm_lib;    /* drm: AMD's library to load; NULL for the installed one */
+        const char *hosts;       /* nodes: a list of hosts, or @FILE; NULL with a job */
+        const char *job;         /* nodes: the Slurm job whose nodes to read; NULL for none */
+        const char *ssh;         /* nodes: the command that reaches a host; NULL for ssh */
+        const char *remote;      /* nodes: the assay to run there; NULL for the one on its PATH */
+        const char *backend;     /* nodes: how they shall read their GPUs; NULL: as they do */
+        const char *version;     /* of this program, to compare with theirs */
+        bool show_all;           /* nodes: their GPUs that their environment hides too */
         bool settle; /* nodes, many exporters: the first tick waits until each answered or failed */
         bool ze_composite; /* drm: Level Zero counts Intel's cards, not their tiles */
         bool no_profiling; /* leave the GPUs' profiling counters to others */
@@ -53,8 +54,10 @@ struct source_config {
 /* Texts of a configuration, for a thread that may outlive whom they are borrowed from. */
 struct source_texts {
         char *text[12];
+        struct listing *listing;
 };
-/* Copies them, and lets the configuration borrow the copies. False when memory is short. */
+/* Copies them, shares the listing, and lets the configuration borrow the copies. False when memory
+ * is short. */
 bool source_keep_texts(struct source_config *config, struct source_texts *ret);
 void source_free_texts(struct source_texts *texts);
 

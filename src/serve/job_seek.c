@@ -4,16 +4,13 @@
 #include "read/host/cgroup.h"
 #include "read/host/files.h"
 #include "read/host/slurm.h"
-#include "read/numbered.h"
+#include "read/listing.h"
 
-#include <fcntl.h>
-#include <stdalign.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define PROCESSES_SEEN_MAX 65536
-#define DENTS_MAX (16 * 1024)
 
 /* Yes, no, or not by its control group. */
 enum told { TOLD_NO, TOLD_YES, TOLD_NOTHING };
@@ -31,47 +28,35 @@ static enum told by_group(const char *text, size_t n, const char *job)
         return TOLD_NOTHING;
 }
 
-static bool is_of_job(int root, const char *pid, const char *job, char *buf, size_t size)
+static bool is_of_job(int root, int32_t pid, const char *job, char *buf, size_t size)
 {
         char path[64], found[SLURM_JOB_MAX];
-        snprintf(path, sizeof(path), "/proc/%.20s/cgroup", pid);
+        snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
         ssize_t n = files_read(root, path, buf, size);
         enum told told = n > 0 ? by_group(buf, (size_t)n, job) : TOLD_NOTHING;
         if (told != TOLD_NOTHING)
                 return told == TOLD_YES;
-        snprintf(path, sizeof(path), "/proc/%.20s/environ", pid);
+        snprintf(path, sizeof(path), "/proc/%d/environ", pid);
         n = files_read(root, path, buf, size);
         return n > 0 && slurm_job_of_environ(buf, (size_t)n, found) && strcmp(found, job) == 0;
 }
 
-struct seek {
-        int root, proc;
-        const char *job;
-        char *buf;
-        size_t size, seen;
-        int32_t any, found; /* found is not root's */
-};
-
-static void seek_at(void *arg, const struct numbered *entry)
+int32_t job_seek(int root, struct listing *listing, const char *job, char *buf, size_t size)
 {
-        struct seek *s = arg;
-        struct stat st;
-        if (s->found || s->seen == PROCESSES_SEEN_MAX)
-                return;
-        s->seen++;
-        if (!is_of_job(s->root, entry->name, s->job, s->buf, s->size))
-                return;
-        s->any = entry->number;
-        if (fstatat(s->proc, entry->name, &st, 0) == 0 && st.st_uid != 0)
-                s->found = entry->number;
-}
-
-int32_t job_seek(int root, const char *job, char *buf, size_t size)
-{
-        alignas(max_align_t) char dents[DENTS_MAX];
-        CLEANUP(closep) int proc = openat(root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        struct seek s = {.root = root, .proc = proc, .job = job, .buf = buf, .size = size};
-        if (proc >= 0)
-                numbered_each(proc, dents, sizeof(dents), seek_at, &s);
-        return s.found ? s.found : s.any;
+        struct listed_processes all = {0};
+        int32_t any = 0, found = 0; /* found is not root's */
+        if (listing && listing_take(listing, &all) < 0)
+                all.n = 0;
+        for (size_t i = 0; !found && i < MIN(all.n, (size_t)PROCESSES_SEEN_MAX); i++) {
+                char path[32];
+                struct stat st;
+                snprintf(path, sizeof(path), "proc/%d", all.list[i].pid);
+                if (!is_of_job(root, all.list[i].pid, job, buf, size))
+                        continue;
+                any = all.list[i].pid;
+                if (fstatat(root, path, &st, 0) == 0 && st.st_uid != 0)
+                        found = any;
+        }
+        listed_finish(&all);
+        return found ? found : any;
 }

@@ -4,8 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct listing;
+
 /*
- * Looks through /proc below the root for a process of the job, by control group or environment: one
- * that is not root's, else any. Its pid, or 0. buf is to work with. Takes milliseconds.
+ * Looks through the processes below the root for a process of the job, by control group or
+ * environment: one that is not root's, else any. Its pid, or 0. listing NULL finds none. buf is to
+ * work with. Takes milliseconds.
  */
-int32_t job_seek(int root, const char *job, char *buf, size_t size);
+int32_t job_seek(int root, struct listing *listing, const char *job, char *buf, size_t size);

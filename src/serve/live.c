@@ -611,6 +611,11 @@ void live_want_process_use(struct live *l)
         pthread_mutex_unlock(&l->lock);
 }
 
+struct listing *live_listing(const struct live *l)
+{
+        return engine_listing(l->engine);
+}
+
 void live_status(struct live *l, struct live_status *ret)
 {
         pthread_mutex_lock(&l->lock);

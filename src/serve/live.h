@@ -104,6 +104,9 @@ int64_t live_patience_ns(const struct live *l);
 /* What a GPU or slice is known by, whatever number the source gives it. */
 void live_key(const struct entity *e, char ret[STATE_KEY_MAX]);
 
+/* As engine_listing. */
+struct listing *live_listing(const struct live *l);
+
 /* For the keeper of owners: a copy of processes and counters. */
 struct live_books {
         struct frame frame;

@@ -7,6 +7,7 @@
 #include "read/host/files.h"
 #include "read/host/procinfo.h"
 #include "read/host/slurm.h"
+#include "read/listing.h"
 #include "serve/job_seek.h"
 
 #include <ctype.h>
@@ -54,6 +55,7 @@ struct use {
 
 struct owners {
         int root;
+        struct listing *listing; /* NULL where there is no /proc */
         char root_path[PATH_LEN], mapping_dir[PATH_LEN];
         struct kubelet *kubelet; /* NULL for none */
         struct cgroup_mounts mounts;
@@ -74,6 +76,8 @@ struct owners *owners_open(const struct owners_config *config)
         if (!o)
                 return NULL;
         o->root = files_open_root(config->root);
+        o->listing =
+            config->listing ? listing_share(config->listing) : listing_open_root(config->root);
         snprintf(o->root_path, sizeof(o->root_path), "%s", config->root);
         snprintf(o->mapping_dir, sizeof(o->mapping_dir), "%s", config->mapping_dir);
         ssize_t n =
@@ -93,6 +97,7 @@ void owners_close(struct owners *o)
                 return;
         kubelet_close(o->kubelet);
         procinfo_close(o->procs);
+        listing_close(o->listing);
         closep(&o->root);
         free(o);
 }
@@ -441,7 +446,7 @@ static struct quiet_job *quiet_job_of(struct owners *o, const char *job, int64_t
 static void seek(struct owners *o, struct quiet_job *q, int64_t now)
 {
         struct procinfo info;
-        struct process process = {.pid = job_seek(o->root, q->job, o->text, TEXT_MAX)};
+        struct process process = {.pid = job_seek(o->root, o->listing, q->job, o->text, TEXT_MAX)};
         q->sought_ns = now;
         if (process.pid == 0)
                 return;

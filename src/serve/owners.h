@@ -9,6 +9,7 @@
 
 struct owners_config {
         const char *root;        /* of the file system; "" for the real one */
+        struct listing *listing; /* of its processes; NULL: its own */
         const char *mapping_dir; /* "" for none */
         const char *kubelet;     /* its socket; "" for none */
 };

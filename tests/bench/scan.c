@@ -36,7 +36,7 @@ int main(int argc, char **argv)
             .pdev = "0000:00:02.0", .card = "card0", .render = "renderD128"};
         long wanted = argc == 2 ? strtol(argv[1], NULL, 10) : 0;
         size_t n = wanted < 0 ? spawn(MIN((size_t)-wanted, ARRAY_LEN(children))) : 0;
-        if (argc != 2 || drm_scan_init(&scan, n ? "" : argv[1]) < 0)
+        if (argc != 2 || drm_scan_init(&scan, n ? "" : argv[1], NULL) < 0)
                 return 2;
         for (int i = 0; i < SCANS; i++) {
                 int64_t start = clock_mono_ns();

@@ -200,7 +200,7 @@ static void uses_of_processes(void **state UNUSED)
         make_client(root, 100, 5, 7, 1000);
         make_client(root, 200, 5, 7, 1000); /* the same client: a descriptor passed on */
         make_client(root, 200, 6, 8, 0);
-        assert_int_equal(drm_scan_init(&scan, root), 0);
+        assert_int_equal(drm_scan_init(&scan, root, NULL), 0);
         assert_int_equal(drm_scan_run(&scan, &gpu, 1, 10 * NS_PER_S), 0);
         assert_false(scan.devices[0].has_util);
         assert_int_equal(scan.devices[0].clients, 2);
@@ -248,7 +248,7 @@ static void a_client_begins_anew(void **state UNUSED)
         char root[] = "/tmp/test_drm.XXXXXX";
         assert_non_null(mkdtemp(root));
         write_file(root, "proc/100/fd/none", "");
-        assert_int_equal(drm_scan_init(&scan, root), 0);
+        assert_int_equal(drm_scan_init(&scan, root, NULL), 0);
         for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
                 make_client(root, 100, 5, 7, rows[i].ns);
                 make_client(root, 200, 5, 8, 125000000UL * i);
@@ -276,7 +276,7 @@ static void late_openers(void **state UNUSED)
         char root[] = "/tmp/test_drm.XXXXXX";
         assert_non_null(mkdtemp(root));
         write_file(root, "proc/100/fd/none", "");
-        assert_int_equal(drm_scan_init(&scan, root), 0);
+        assert_int_equal(drm_scan_init(&scan, root, NULL), 0);
         drm_scan_run(&scan, &gpu, 1, 10 * NS_PER_S);
         write_file(root, "proc/200/fd/none", "");
         drm_scan_run(&scan, &gpu, 1, 11 * NS_PER_S);
@@ -310,7 +310,7 @@ static void first_look_is_spread(void **state UNUSED)
         assert_non_null(mkdtemp(root));
         for (unsigned pid = 100; pid < 103; pid++)
                 make_client(root, pid, 5, pid, 1000);
-        assert_int_equal(drm_scan_init(&scan, root), 0);
+        assert_int_equal(drm_scan_init(&scan, root, NULL), 0);
         scan.first_budget_ns = 1; /* spent by the first process */
         for (unsigned i = 1; i <= 3; i++) {
                 drm_scan_run(&scan, &gpu, 1, i * NS_PER_S);

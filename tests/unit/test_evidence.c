@@ -601,7 +601,7 @@ static void the_tree_of_a_job(void **state UNUSED)
             {202, 201, "0", "a worker's child"},
         };
         struct process_tree *t = NULL;
-        assert_int_equal(process_tree_open(root, &t), 0);
+        assert_int_equal(process_tree_open(root, NULL, &t), 0);
         for (int i = 0; i < 3; i++)
                 assert_int_equal(process_tree_fill(t, i * NS_PER_S, list, 4, 4), 2);
         assert_int_equal(list[0].ppid, 150);

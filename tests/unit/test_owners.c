@@ -1,5 +1,6 @@
 /* Who holds a GPU, by what files and answers of others say; and when a job counts as idle. */
 #include "base/base64.h"
+#include "read/listing.h"
 #include "serve/counters.h"
 #include "serve/job_seek.h"
 #include "serve/keeper.h"
@@ -327,14 +328,17 @@ static void test_processes_of_a_job(void **state)
         assert_non_null(mkdtemp(root));
         snprintf(path, sizeof(path), "%s/proc", root);
         int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        assert_int_equal(job_seek(fd, "7", buf, sizeof(buf)), 0); /* no /proc at all */
+        assert_int_equal(job_seek(fd, NULL, "7", buf, sizeof(buf)), 0); /* no /proc at all */
         assert_int_equal(mkdir(path, 0755), 0);
         for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++)
                 put_environ(root, made[i].process, made[i].text, made[i].n);
+        struct listing *listing = listing_open_root(root);
+        assert_non_null(listing);
         for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-                if (job_seek(fd, rows[i].job, buf, sizeof(buf)) != rows[i].pid)
+                if (job_seek(fd, listing, rows[i].job, buf, sizeof(buf)) != rows[i].pid)
                         fail_msg("%s", rows[i].why);
         }
+        listing_close(listing);
         close(fd);
         snprintf(path, sizeof(path), "rm -r %s", root);
         assert_int_equal(system(path), 0);

@@ -27,18 +27,19 @@
 #define NODE_FOLDER "/dev/dri/"
 #define COMPUTE_NODE "/dev/kfd"
 
-int drm_scan_init(struct drm_scan *s, const char *root)
+int drm_scan_init(struct drm_scan *s, const char *root, struct listing *listing)
 {
         char path[4096];
         memset(s, 0, sizeof(*s));
         s->proc = -1;
         s->first_budget_ns = FIRST_BUDGET_NS;
-        s->text = malloc(FDINFO_TEXT_MAX + 2 * DENTS_SIZE);
+        s->text = malloc(FDINFO_TEXT_MAX + DENTS_SIZE);
         if (!s->text)
                 return -ENOMEM;
         snprintf(path, sizeof(path), "%s/proc", root);
         s->proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        return s->proc < 0 ? -errno : 0;
+        s->listing = listing ? listing_share(listing) : listing_open_root(root);
+        return s->proc < 0 || !s->listing ? -errno : 0;
 }
 
 void drm_scan_finish(struct drm_scan *s)
@@ -49,6 +50,8 @@ void drm_scan_finish(struct drm_scan *s)
         }
         if (s->text)
                 closep(&s->proc);
+        listing_close(s->listing);
+        listed_finish(&s->all);
         free(s->uses);
         free(s->text);
         memset(s, 0, sizeof(*s));
@@ -317,9 +320,9 @@ static void look_through(struct gather *g)
         CLEANUP(closep) int folder = openat(s->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         struct fd_visit v = {g, folder};
         s->visited++;
-        int r = folder < 0 ? -errno
-                           : numbered_each(folder, s->text + FDINFO_TEXT_MAX + DENTS_SIZE,
-                                           DENTS_SIZE, visit_fd, &v);
+        int r = folder < 0
+                    ? -errno
+                    : numbered_each(folder, s->text + FDINFO_TEXT_MAX, DENTS_SIZE, visit_fd, &v);
         g->denied = r == -EACCES || r == -EPERM;
         /* A process' uses stand together at the end. */
         for (size_t i = s->n_uses; i > 0 && s->uses[i - 1].pid == g->pid; i--) {
@@ -329,7 +332,7 @@ static void look_through(struct gather *g)
 }
 
 /* p is NULL for a new process. */
-static bool is_due(const struct gather *g, const struct scan_process *p)
+static bool is_due(const struct gather *g, const struct scan_visit *p)
 {
         int64_t now = g->s->now_ns;
         if (!p || p->unseen)
@@ -340,7 +343,7 @@ static bool is_due(const struct gather *g, const struct scan_process *p)
 }
 
 /* Looks through a process and notes what that cost; processes with a GPU are on no budget. */
-static void visit_now(struct gather *g, struct scan_process *p, const struct scan_process *old)
+static void visit_now(struct gather *g, struct scan_visit *p, const struct scan_visit *old)
 {
         int64_t start = clock_mono_ns();
         g->pid = p->pid;
@@ -355,13 +358,12 @@ static void visit_now(struct gather *g, struct scan_process *p, const struct sca
                 g->spent_ns += spent;
 }
 
-static void visit_process(void *arg, const struct numbered *entry)
+static void visit_process(struct gather *g, const struct listed *entry)
 {
-        struct gather *g = arg;
         struct drm_scan *s = g->s;
-        uint32_t pid = (uint32_t)entry->number;
-        struct scan_process p = {.pid = pid, .inode = entry->inode, .looked_ns = s->now_ns};
-        const struct scan_process *old = scan_find_process(&s->processes[~s->round & 1], pid);
+        uint32_t pid = (uint32_t)entry->pid;
+        struct scan_visit p = {.pid = pid, .inode = entry->inode, .looked_ns = s->now_ns};
+        const struct scan_visit *old = scan_find_process(&s->processes[~s->round & 1], pid);
         if (old && old->inode != p.inode)
                 old = NULL; /* a pid that was used again has another inode */
         p.born_ns = old ? old->born_ns : s->before_ns > 0 ? s->now_ns : 0;
@@ -402,9 +404,12 @@ int drm_scan_run(struct drm_scan *s, const struct scan_gpu *gpus, size_t n, int6
         s->n_uses = s->unseen = s->denied = s->visited = 0;
         scan_table_clear(&s->clients[s->round & 1]);
         scan_table_clear(&s->processes[s->round & 1]);
-        if (s->proc < 0)
+        if (!s->listing)
                 return 0;
-        numbered_each(s->proc, s->text + FDINFO_TEXT_MAX, DENTS_SIZE, visit_process, &g);
+        if (listing_take(s->listing, &s->all) < 0)
+                s->all.n = 0;
+        for (size_t i = 0; i < s->all.n; i++)
+                visit_process(&g, &s->all.list[i]);
         for (size_t i = 0; i < s->n_gpus; i++)
                 finish_device(s, s->shares[i], &s->devices[i]);
         return g.failed ? -ENOMEM : 0;

@@ -8,6 +8,7 @@
 #include "base/lookup.h"
 #include "model/value.h"
 #include "read/drm/fdinfo.h"
+#include "read/listing.h"
 
 #define SCAN_GPUS_MAX 128
 #define SCAN_ENGINE_NAMES_MAX 48
@@ -77,7 +78,7 @@ struct scan_client {
 };
 
 /* What is remembered of a process, so that those without a GPU are not looked through each time. */
-struct scan_process {
+struct scan_visit {
         uint32_t pid;
         bool holds_gpu;
         bool denied; /* the user may not look into it */
@@ -95,6 +96,8 @@ struct scan_table {
 
 struct drm_scan {
         int proc;                     /* /proc below the root */
+        struct listing *listing;      /* NULL where there is no /proc */
+        struct listed_processes all;  /* of this scan */
         int64_t now_ns, before_ns;    /* of the last two scans; 0 for none */
         struct scan_table clients[2]; /* [round & 1] is the newest */
         struct scan_table processes[2];
@@ -115,8 +118,9 @@ struct drm_scan {
         char *text;
 };
 
-/* root is "" for the real file system. 0 or a negative errno; without /proc scans find nothing. */
-int drm_scan_init(struct drm_scan *s, const char *root);
+/* root is "" for the real file system; listing NULL for one of its own. 0 or a negative errno;
+ * without /proc scans find nothing. */
+int drm_scan_init(struct drm_scan *s, const char *root, struct listing *listing);
 void drm_scan_finish(struct drm_scan *s);
 /* Looks once. now_ns is on the monotonic clock. 0 or -ENOMEM. */
 int drm_scan_run(struct drm_scan *s, const struct scan_gpu *gpus, size_t n, int64_t now_ns);

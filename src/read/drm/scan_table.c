@@ -43,10 +43,10 @@ struct scan_client *scan_add_client(struct scan_table *t, const struct scan_clie
                               sizeof(*client));
 }
 
-struct scan_process *scan_find_process(const struct scan_table *t, uint32_t pid)
+struct scan_visit *scan_find_process(const struct scan_table *t, uint32_t pid)
 {
         uint32_t hash = hash_process(pid), i;
-        struct scan_process *list = t->list;
+        struct scan_visit *list = t->list;
         for (size_t step = 0; (i = lookup_next(&t->places, hash, &step)) != LOOKUP_END;) {
                 if (list[i].pid == pid)
                         return &list[i];
@@ -54,7 +54,7 @@ struct scan_process *scan_find_process(const struct scan_table *t, uint32_t pid)
         return NULL;
 }
 
-struct scan_process *scan_add_process(struct scan_table *t, const struct scan_process *process)
+struct scan_visit *scan_add_process(struct scan_table *t, const struct scan_visit *process)
 {
         return scan_table_add(t, SCAN_PROCESSES_MAX, hash_process(process->pid), process,
                               sizeof(*process));

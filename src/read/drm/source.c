@@ -282,7 +282,7 @@ static int drm_open(const struct source_config *config, struct source **ret, str
         s->nvidia = passed.nvidia;
         if (r < 0 || s->n == 0)
                 r = no_gpu(r, &passed, err);
-        else if (drm_scan_init(&s->scan, config->root) == -ENOMEM)
+        else if (drm_scan_init(&s->scan, config->root, config->listing) == -ENOMEM)
                 r = err_set(err, -ENOMEM, "out of memory");
         else
                 r = add_fields(s, err);

@@ -17,6 +17,7 @@
 struct engines {
         struct engines_config config;
         int root, wake;
+        struct listing *listing;
         double tick_s; /* of CPU times in /proc */
         struct swarm *swarm;
         struct engine_parser *parser;
@@ -53,6 +54,9 @@ int engines_open(const struct engines_config *config, struct engines **ret, stru
         e->root = files_open_root(config->root);
         e->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         int r = e->root < 0 ? e->root : e->wake < 0 ? -errno : 0;
+        e->listing = listing_share(config->listing);
+        if (r == 0 && !e->listing)
+                r = listing_open(e->root, &e->listing);
         if (r < 0)
                 err_set(err, r, "cannot read engines: %s", strerror(-r));
         if (r == 0 && engine_parser_open(&e->parser) < 0)
@@ -71,6 +75,7 @@ void engines_close(struct engines *e)
                 return;
         swarm_close(e->swarm);
         engine_parser_close(e->parser);
+        listing_close(e->listing);
         closep(&e->root);
         closep(&e->wake);
         free(e);
@@ -135,7 +140,7 @@ void engines_discover(struct engines *e)
 {
         struct engine_place places[SERVINGS_MAX];
         struct err err = {0};
-        size_t n = engines_find(e->root, places, SERVINGS_MAX);
+        size_t n = engines_find(e->root, e->listing, places, SERVINGS_MAX);
         for (size_t i = 0; i < n; i++) {
                 if (!is_known_engine(e, &places[i]))
                         engines_add(e, places[i].url, places[i].pid, &err);
@@ -170,7 +175,7 @@ static void read_process(struct engines *e, size_t i)
         struct engine_target *t = &e->targets[i];
         char path[64];
         if (t->pid == 0 && e->ports[i] > 0)
-                t->pid = engines_listener(e->root, e->ports[i]);
+                t->pid = engines_listener(e->root, e->listing, e->ports[i]);
         if (t->pid == 0)
                 return;
         snprintf(path, sizeof(path), "/proc/%d/stat", t->pid);

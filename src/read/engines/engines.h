@@ -6,10 +6,12 @@
 
 #include "base/err.h"
 #include "model/serving.h"
+#include "read/listing.h"
 
 struct engines_config {
-        const char *root;   /* the folder that stands for "/"; "" for the real one */
-        int64_t timeout_ns; /* of one request */
+        const char *root;        /* the folder that stands for "/"; "" for the real one */
+        struct listing *listing; /* of its processes; NULL: its own */
+        int64_t timeout_ns;      /* of one request */
 };
 
 /* One server, and what it said last. */

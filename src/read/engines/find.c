@@ -208,7 +208,7 @@ struct own_process {
 };
 
 struct own_processes {
-        struct own_process *list; /* by pid, as readdir has them: nearly sorted */
+        struct own_process *list; /* by pid */
         size_t n;
 };
 
@@ -235,22 +235,18 @@ static int compare_pids(const void *a, const void *b)
         return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-static int list_processes(int root, struct own_processes *ret)
+static int list_own_processes(int root, struct listing *listing, struct own_processes *ret)
 {
-        int fd = openat(root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-        if (!dir)
-                return closep(&fd), -errno;
-        struct own_processes p = {.list = malloc(PROCESSES_MAX * sizeof(*p.list))};
-        const struct dirent *e;
-        while (p.list && p.n < PROCESSES_MAX && (e = readdir(dir))) {
-                int32_t pid = (int32_t)strtol(e->d_name, NULL, 10);
-                if (pid > 0 && is_own(root, pid))
-                        p.list[p.n++] = (struct own_process){.pid = pid};
+        struct listed_processes all = {0};
+        int r = listing_take(listing, &all);
+        struct own_processes p = {.list = r < 0 ? NULL : malloc(PROCESSES_MAX * sizeof(*p.list))};
+        for (size_t i = 0; p.list && p.n < PROCESSES_MAX && i < all.n; i++) {
+                if (is_own(root, all.list[i].pid))
+                        p.list[p.n++] = (struct own_process){.pid = all.list[i].pid};
         }
-        closedir(dir);
+        listed_finish(&all);
         if (!p.list)
-                return -ENOMEM;
+                return r < 0 ? r : -ENOMEM;
         qsort(p.list, p.n, sizeof(*p.list), compare_pids);
         *ret = p;
         return 0;
@@ -324,11 +320,11 @@ static bool is_listed(const struct engine_place *list, size_t n, const char *url
         return false;
 }
 
-size_t engines_find(int root, struct engine_place *ret, size_t max)
+size_t engines_find(int root, struct listing *listing, struct engine_place *ret, size_t max)
 {
         struct own_processes all = {0};
         size_t n = 0;
-        if (list_processes(root, &all) < 0)
+        if (list_own_processes(root, listing, &all) < 0)
                 return 0;
         for (size_t i = 0; i < all.n && n < max; i++) {
                 struct engine_place place = {0};
@@ -340,13 +336,13 @@ size_t engines_find(int root, struct engine_place *ret, size_t max)
         return n;
 }
 
-int32_t engines_listener(int root, uint16_t port)
+int32_t engines_listener(int root, struct listing *listing, uint16_t port)
 {
         struct own_processes all = {0};
         struct sockets sockets;
         int32_t pid = 0;
         find_sockets(root, port, &sockets);
-        if (sockets.n == 0 || list_processes(root, &all) < 0)
+        if (sockets.n == 0 || list_own_processes(root, listing, &all) < 0)
                 return 0;
         for (size_t i = 0; i < all.n && pid == 0; i++) {
                 if (has_fd(root, all.list[i].pid, is_socket, &sockets))

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "model/serving.h"
+#include "read/listing.h"
 
 struct engine_place {
         enum engine_kind kind;
@@ -13,11 +14,12 @@ struct engine_place {
         char url[SERVING_TEXT_MAX];
 };
 
-/* root: the folder that stands for "/", open. Returns how many were found, at most max. */
-size_t engines_find(int root, struct engine_place *ret, size_t max);
+/* root: the folder that stands for "/", open, and the listing of its processes. Returns how many
+ * were found, at most max. */
+size_t engines_find(int root, struct listing *listing, struct engine_place *ret, size_t max);
 /* This user's process that listens on a TCP port of this host; 0 when there is none. Of several
  * that share the socket, the one that was started first. */
-int32_t engines_listener(int root, uint16_t port);
+int32_t engines_listener(int root, struct listing *listing, uint16_t port);
 
 /* The parts, for tests. The port that a command line (arguments that end in NUL) says; 0 when it is
  * none of the engine's. */

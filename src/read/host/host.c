@@ -47,6 +47,8 @@ static int open_parts(struct host_reader *h, struct err *err)
 {
         bool real = !h->config.root || h->config.root[0] == '\0';
         struct scan_config sc = {.root = h->root,
+                                 .listing = h->config.listing,
+                                 .renews_listing = true,
                                  .levels = h->config.levels,
                                  .target = h->target.scan,
                                  .hear_forks = real,
@@ -266,6 +268,11 @@ static unsigned levels_to_measure(const struct host_reader *h)
                         levels |= LEVEL_BIT((unsigned)some[i]);
         }
         return levels & h->config.levels;
+}
+
+struct listing *host_listing(const struct host_reader *h)
+{
+        return scanner_listing(h->scanner);
 }
 
 int host_read(struct host_reader *h, struct host *ret, struct err *err)

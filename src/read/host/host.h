@@ -4,10 +4,13 @@
 #include "base/err.h"
 #include "model/host.h"
 #include "read/host/evidence.h"
+#include "read/listing.h"
 
 /* Text is borrowed while opening only; NULL is not given. */
 struct host_config {
         const char *root; /* of the file system; "" for the real one */
+        /* Renewed at each tick, for all who share it; borrowed while opening. NULL: its own. */
+        struct listing *listing;
         unsigned levels;  /* LEVEL_BIT of each wanted */
         int32_t pid;      /* the target; 0 for none: then our own user, job and cgroup are meant */
         const char *user; /* name or uid */
@@ -26,6 +29,8 @@ struct host_reader;
 /* 0, or a negative code with err: ERR_USAGE for a target that does not exist. */
 int host_open(const struct host_config *config, struct host_reader **ret, struct err *err);
 void host_close(struct host_reader *h);
+/* Borrowed: what the host renews at each tick. */
+struct listing *host_listing(const struct host_reader *h);
 /*
  * One tick: fills times, levels with their counters and gauges, and the machine. Rates are left to
  * compute/. 0 or a negative code with err.

@@ -4,7 +4,6 @@
 #include "read/host/files.h"
 #include "read/host/forks.h"
 #include "read/host/scanner_table.h"
-#include "read/numbered.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -88,16 +87,10 @@ void table_remove(struct scanner *s, struct scan_process *p)
         s->free_slot = i;
 }
 
-static void note_listed(void *arg, const struct numbered *entry)
+static void note_listed(struct scanner *s, const struct listed *entry)
 {
-        struct scanner *s = arg;
-        if (entry->number == 0)
-                return;
-        s->listed++;
-        if (!s->follows)
-                return;
-        struct scan_process *p = table_find(s, entry->number);
-        if (!p && !(p = table_add(s, entry->number)))
+        struct scan_process *p = table_find(s, entry->pid);
+        if (!p && !(p = table_add(s, entry->pid)))
                 return;
         p->seen = s->tick;
         if (p->ino != entry->inode && !p->fresh) {
@@ -110,8 +103,14 @@ static void note_listed(void *arg, const struct numbered *entry)
 
 static int list_processes(struct scanner *s)
 {
-        s->listed = 0;
-        return numbered_each(s->proc_fd, s->dents, SCAN_DENTS, note_listed, s);
+        int r = s->config.renews_listing ? listing_renew(s->listing, &s->processes)
+                                         : listing_take(s->listing, &s->processes);
+        if (r < 0)
+                return r;
+        s->listed = s->processes.n;
+        for (size_t i = 0; s->follows && i < s->processes.n; i++)
+                note_listed(s, &s->processes.list[i]);
+        return 0;
 }
 
 /*
@@ -269,12 +268,12 @@ int scanner_open(const struct scan_config *config, struct scanner **ret, struct 
                      (config->target.pid > 0 && (config->levels & LEVEL_BIT(LEVEL_PROCESS))) ||
                      members_need_identity(s);
         s->page_size = config->page_size ? config->page_size : sysconf(_SC_PAGESIZE);
-        s->dents = malloc(SCAN_DENTS);
         s->text = malloc(SCAN_TEXT);
         s->proc_fd = files_open(config->root, "/proc");
         s->forks_fd = config->hear_forks && config->target.pid > 0 ? forks_open() : -1;
-        int r = 0;
-        if (!s->dents || !s->text) {
+        s->listing = listing_share(config->listing);
+        int r = s->listing || s->proc_fd < 0 ? 0 : listing_open(config->root, &s->listing);
+        if (!s->text || r < 0) {
                 r = err_set(err, -ENOMEM, "out of memory");
         } else if (s->proc_fd < 0) {
                 r = err_set(err, s->proc_fd, "cannot open /proc: %s", strerror(-s->proc_fd));
@@ -301,7 +300,8 @@ void scanner_close(struct scanner *s)
         if (s->forks_fd >= 0)
                 close(s->forks_fd);
         free(s->procs);
-        free(s->dents);
+        listing_close(s->listing);
+        listed_finish(&s->processes);
         free(s->text);
         free(s);
 }
@@ -326,6 +326,11 @@ const struct scan_group *scanner_group(const struct scanner *s, size_t group)
 uint64_t scanner_listed(const struct scanner *s)
 {
         return s->listed;
+}
+
+struct listing *scanner_listing(const struct scanner *s)
+{
+        return s->listing;
 }
 
 uint64_t scanner_clock_ticks(const struct scanner *s)

@@ -10,6 +10,7 @@
 #include "read/host/cgroup.h"
 #include "read/host/procfs.h"
 #include "read/host/slurm.h"
+#include "read/listing.h"
 
 /* Whom the levels are about. */
 struct scan_target {
@@ -23,8 +24,10 @@ struct scan_target {
 };
 
 struct scan_config {
-        int root;        /* descriptor of the folder that stands for "/", borrowed */
-        unsigned levels; /* LEVEL_BIT of each that is wanted */
+        int root;                /* descriptor of the folder that stands for "/", borrowed */
+        struct listing *listing; /* of processes; NULL: one of its own */
+        bool renews_listing;     /* at each tick, for all who share it */
+        unsigned levels;         /* LEVEL_BIT of each that is wanted */
         struct scan_target target;
         bool all;             /* read the figures of every process, not only of the levels' */
         bool hear_forks;      /* ask the kernel who forks whom; for the real /proc only */
@@ -151,6 +154,8 @@ const struct scan_group *scanner_group(const struct scanner *s, size_t group);
 size_t scanner_servers(const struct scanner *s, struct host_server *list, size_t max);
 /* Processes that /proc listed at the last tick. */
 uint64_t scanner_listed(const struct scanner *s);
+/* Borrowed. */
+struct listing *scanner_listing(const struct scanner *s);
 uint64_t scanner_clock_ticks(const struct scanner *s);
 /* The process of that pid as of the last tick; NULL when there is none. Valid until the next. */
 struct scan_process *scanner_find(struct scanner *s, int32_t pid);

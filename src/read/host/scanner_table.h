@@ -23,7 +23,9 @@ struct scan_fork {
 struct scanner {
         struct scan_config config;
         int proc_fd;
-        bool follows; /* processes one by one, not only their number */
+        struct listing *listing;
+        struct listed_processes processes; /* of this tick */
+        bool follows;                      /* processes one by one, not only their number */
         int64_t page_size;
         uint64_t tick;            /* from 1 */
         uint64_t last_boot_ticks; /* the time of the tick before, in clock ticks since boot */
@@ -49,11 +51,9 @@ struct scanner {
         uint64_t held; /* groups that had a living holder at the last tick */
         uint64_t fed;  /* GPUs that the watched command's processes hold */
         struct scan_group groups[SCAN_GROUPS];
-        char *dents; /* buffer of the listing */
-        char *text;  /* buffer of larger files */
+        char *text; /* buffer of larger files */
 };
 
-#define SCAN_DENTS (64 * 1024)
 #define SCAN_TEXT (128 * 1024)
 
 /* One pass over the table. */
