@@ -332,13 +332,201 @@ static void test_board(void **state)
         canvas_finish(&c);
 }
 
+/* All lines of a screen, without the blanks at their ends. */
+static void put_lines(const struct canvas *c, struct strbuf *out)
+{
+        strbuf_clear(out);
+        for (int y = 0; y < c->h; y++) {
+                char line[CANVAS_WIDTH_MAX * 4 + 1];
+                size_t n = 0, end = 0;
+                for (int x = 0; x < c->w; x++) {
+                        const struct cell *cell = canvas_at(c, x, y);
+                        for (size_t i = 0; i < 4 && cell->ch[i]; i++)
+                                line[n++] = cell->ch[i];
+                        end = cell->ch[0] && cell->ch[0] != ' ' ? n : end;
+                }
+                line[end] = '\0';
+                strbuf_putf(out, "%s\n", line);
+        }
+}
+
+static const struct doc_column card[] = {
+    {.key = "gpus", .title = "GPUs", .kind = DOC_COUNT, .width = 6},
+    {.key = "held", .title = "held", .kind = DOC_GPU_HOURS, .width = 8},
+    {.key = "wasted", .title = "held and idle", .kind = DOC_RATIO, .width = 6},
+};
+
+/* Every place of a screen: cards, tables, what is left out, and what is scrolled away. */
+static void test_board_places(void **state)
+{
+        static const struct {
+                int w, h;
+                size_t top, then_top;
+                bool help;
+                const char *screen;
+        } cases[] = {
+            {110, 16, 0, 0, false,
+             " assay fleet   1 overview  2 users  3 jobs  4 nodes  5 wasted  6 limiters  7 health  "
+             "   0.0 s ago, every 30 s\n"
+             " 24 h to 2026-11-16 12:00, from http://prom:9090\n"
+             " 5.0 % of the GPU time in the window was not observed: it counts as neither used nor "
+             "wasted\n"
+             "\n"
+             " By owner\n"
+             " OWNER     KIND                              HELD h  % HELD\n"
+             " bob       --                                  2.00    50.0\n"
+             " =cmd      --                                    --    25.0\n"
+             " … and 1 more\n"
+             "\n"
+             " In all\n"
+             " GPUs                           12   held                       1.50 h   held and "
+             "idle                  --\n"
+             "\n"
+             "\n"
+             "\n"
+             " 1-7 views  ↑↓ scroll  +- window  r ask now  ? help  q quit\n"},
+            {60, 16, 0, 0, false,
+             "  1  2 users  3  4  5  6  7           0.0 s ago, every 30 s\n"
+             " 24 h to 2026-11-16 12:00, from http://prom:9090\n"
+             " 5.0 % of the GPU time in the window was not observed: it …\n"
+             "\n"
+             " By owner\n"
+             " OWNER      HELD h % HELD\n"
+             " bob          2.00   50.0\n"
+             " =cmd           --   25.0\n"
+             " … and 1 more\n"
+             "\n"
+             " In all\n"
+             " GPUs                           12\n"
+             " held                       1.50 h\n"
+             " held and idle                  --\n"
+             "\n"
+             " 1-7 views  ↑↓ scroll  +- window  r ask now  ? help  q quit\n"},
+            {60, 10, 99, 6, false,
+             "  1  2 users  3  4  5  6  7           0.0 s ago, every 30 s\n"
+             " =cmd           --   25.0\n"
+             " … and 1 more\n"
+             "\n"
+             " In all\n"
+             " GPUs                           12\n"
+             " held                       1.50 h\n"
+             " held and idle                  --\n"
+             "\n"
+             " 1-7 views  ↑↓ scroll  +- window  r ask now  ? help  q quit\n"},
+            {100, 14, 0, 0, true,
+             "  1 overview  2 users  3 jobs  4 nodes  5 wasted  6 limiters  7 health        0.0 s "
+             "ago, every 30 s\n"
+             "\n"
+             "   1 … 7, Tab               views\n"
+             "   up, down, PgUp, PgDn     more of a table\n"
+             "   + -                      a longer or shorter window\n"
+             "   r                        ask again now\n"
+             "   q                        leave\n"
+             "\n"
+             "   overview                 the fleet, who wastes most, what limits it\n"
+             "   users                    GPU-hours by owner: held, observed, used, wasted\n"
+             "   jobs                     the jobs that held or wasted most\n"
+             "   nodes                    GPU-hours by node\n"
+             "   wasted                   wasted GPU-hours by reason and owner\n"
+             " 1-7 views  ↑↓ scroll  +- window  r ask now  ? help  q quit\n"},
+        };
+        (void)state;
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct fleet_report r;
+                struct canvas c = {0};
+                struct strbuf drawn = {0};
+                struct board b = {.view = FLEET_USERS, .top = cases[i].top, .help = cases[i].help};
+                make_report(&r);
+                struct doc_part *t =
+                    document_add(&r.tables, DOC_ROWS, "sum", "In all", card, ARRAY_LEN(card));
+                t->style = DOC_CARD;
+                struct doc_cell *row = doc_add_row(&r.tables, t);
+                row[0].v = value_ok(12);
+                row[1].v = value_ok(5400);
+                const struct board_data d = {
+                    .report = &r, .error = "", .hint = "", .interval_ns = 30 * NS_PER_S};
+                assert_int_equal(canvas_resize(&c, cases[i].w, cases[i].h), 0);
+                board_draw(&b, &d, &c);
+                put_lines(&c, &drawn);
+                assert_string_equal(strbuf_str(&drawn), cases[i].screen);
+                assert_int_equal(b.top, cases[i].then_top);
+                strbuf_finish(&drawn);
+                fleet_report_finish(&r);
+                canvas_finish(&c);
+        }
+}
+
+/* What each key does to the view and to the first line shown. */
+static void test_board_keys(void **state)
+{
+        static const struct {
+                int key;
+                enum mouse_button button;
+                size_t top, then_top;
+                enum fleet_view view, then_view;
+                enum board_request request;
+        } cases[] = {
+            {'1', MOUSE_OTHER, 7, 0, 3, 0, BOARD_ASK},
+            {'7', MOUSE_OTHER, 7, 0, 3, 6, BOARD_ASK},
+            {'8', MOUSE_OTHER, 7, 7, 3, 3, BOARD_NOTHING},
+            {'0', MOUSE_OTHER, 7, 7, 3, 3, BOARD_NOTHING},
+            {'\t', MOUSE_OTHER, 7, 0, 3, 4, BOARD_ASK},
+            {'l', MOUSE_OTHER, 7, 0, FLEET_VIEW_COUNT - 1, 0, BOARD_ASK},
+            {INPUT_RIGHT, MOUSE_OTHER, 0, 0, 0, 1, BOARD_ASK},
+            {INPUT_BACK_TAB, MOUSE_OTHER, 7, 0, 0, FLEET_VIEW_COUNT - 1, BOARD_ASK},
+            {INPUT_LEFT, MOUSE_OTHER, 7, 0, 3, 2, BOARD_ASK},
+            {'h', MOUSE_OTHER, 7, 0, 1, 0, BOARD_ASK},
+            {'r', MOUSE_OTHER, 7, 7, 3, 3, BOARD_ASK},
+            {'+', MOUSE_OTHER, 7, 7, 3, 3, BOARD_LONGER},
+            {'=', MOUSE_OTHER, 7, 7, 3, 3, BOARD_LONGER},
+            {'-', MOUSE_OTHER, 7, 7, 3, 3, BOARD_SHORTER},
+            {INPUT_DOWN, MOUSE_OTHER, 7, 8, 3, 3, BOARD_DRAW},
+            {'j', MOUSE_OTHER, 0, 1, 3, 3, BOARD_DRAW},
+            {INPUT_MOUSE, MOUSE_WHEEL_DOWN, 7, 8, 3, 3, BOARD_DRAW},
+            {INPUT_MOUSE, MOUSE_WHEEL_UP, 7, 6, 3, 3, BOARD_DRAW},
+            {INPUT_MOUSE, MOUSE_LEFT, 7, 7, 3, 3, BOARD_NOTHING},
+            {INPUT_UP, MOUSE_OTHER, 1, 0, 3, 3, BOARD_DRAW},
+            {'k', MOUSE_OTHER, 0, 0, 3, 3, BOARD_NOTHING},
+            {INPUT_PAGE_DOWN, MOUSE_OTHER, 7, 17, 3, 3, BOARD_DRAW},
+            {INPUT_PAGE_UP, MOUSE_OTHER, 17, 7, 3, 3, BOARD_DRAW},
+            {INPUT_PAGE_UP, MOUSE_OTHER, 7, 0, 3, 3, BOARD_DRAW},
+            {INPUT_HOME, MOUSE_OTHER, 7, 0, 3, 3, BOARD_DRAW},
+            {'q', MOUSE_OTHER, 7, 7, 3, 3, BOARD_QUIT},
+            {CTRL('c'), MOUSE_OTHER, 7, 7, 3, 3, BOARD_QUIT},
+        };
+        static const struct {
+                int key;
+                bool help, then_help;
+                enum board_request request;
+        } helps[] = {
+            {'?', false, true, BOARD_DRAW},           {'?', true, false, BOARD_DRAW},
+            {INPUT_F1, false, true, BOARD_DRAW},      {INPUT_ESCAPE, true, false, BOARD_DRAW},
+            {INPUT_ESCAPE, false, false, BOARD_DRAW}, {'q', true, false, BOARD_DRAW},
+        };
+        (void)state;
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct board b = {.view = cases[i].view, .top = cases[i].top};
+                const struct key_event e = {.key = cases[i].key, .button = cases[i].button};
+                assert_int_equal(board_key(&b, &e), cases[i].request);
+                assert_int_equal(b.view, cases[i].then_view);
+                assert_int_equal(b.top, cases[i].then_top);
+        }
+        for (size_t i = 0; i < ARRAY_LEN(helps); i++) {
+                struct board b = {.help = helps[i].help};
+                assert_int_equal(board_key(&b, &(struct key_event){.key = helps[i].key}),
+                                 helps[i].request);
+                assert_int_equal(b.help, helps[i].then_help);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(test_queries), cmocka_unit_test(test_growth),
-            cmocka_unit_test(test_length),  cmocka_unit_test(test_quoting),
-            cmocka_unit_test(test_steps),   cmocka_unit_test(test_answers),
-            cmocka_unit_test(test_writers), cmocka_unit_test(test_board),
+            cmocka_unit_test(test_board_places), cmocka_unit_test(test_board_keys),
+            cmocka_unit_test(test_queries),      cmocka_unit_test(test_growth),
+            cmocka_unit_test(test_length),       cmocka_unit_test(test_quoting),
+            cmocka_unit_test(test_steps),        cmocka_unit_test(test_answers),
+            cmocka_unit_test(test_writers),      cmocka_unit_test(test_board),
         };
         setenv("TZ", "UTC", 1);
         tzset();

@@ -231,13 +231,12 @@ static void draw_table(struct scroll *s, const struct doc_part *t)
         next_line(s);
 }
 
-static void draw_report(struct board *b, const struct board_data *d, struct canvas *c,
-                        struct area a)
+/* Draws what is in sight from the line top; how many lines there are. */
+static size_t draw_lines(const struct fleet_report *r, struct canvas *c, struct area a, size_t top)
 {
-        const struct fleet_report *r = d->report;
         char window[64];
         struct strbuf words = {0};
-        struct scroll s = {c, {a.x + 1, a.y, a.w - 2, a.h}, 0, b->top};
+        struct scroll s = {c, a, 0, top};
         fleet_format_window(r, window, sizeof(window));
         int y = next_line(&s);
         if (y >= 0)
@@ -255,9 +254,17 @@ static void draw_report(struct board *b, const struct board_data *d, struct canv
         next_line(&s);
         for (size_t i = 0; i < r->tables.n; i++)
                 draw_table(&s, &r->tables.parts[i]);
-        /* The end stays in sight. */
-        size_t most = s.y > (size_t)a.h ? s.y - (size_t)a.h : 0;
-        b->top = MIN(b->top, most);
+        return s.y;
+}
+
+static void draw_report(struct board *b, const struct board_data *d, struct canvas *c,
+                        struct area a)
+{
+        struct area inner = {a.x + 1, a.y, a.w - 2, a.h};
+        /* The end stays in sight: lines are counted before any is drawn. */
+        size_t n = draw_lines(d->report, c, (struct area){inner.x, a.y, inner.w, 0}, 0);
+        b->top = MIN(b->top, n > (size_t)a.h ? n - (size_t)a.h : 0);
+        draw_lines(d->report, c, inner, b->top);
         if (is_old(d))
                 canvas_tint(c, a, INK_DIM);
 }
