@@ -29,18 +29,9 @@ size_t table_add_column(struct assay_table *t, const char *name, bool is_text)
 
 static bool grow_column(struct table_column *c, size_t cap)
 {
-        if (c->is_text) {
-                const char **texts = realloc((void *)c->texts, cap * sizeof(*texts));
-                if (texts)
-                        c->texts = texts;
-                return texts != NULL;
-        }
-        if (!c->numbers)
-                return true;
-        double *numbers = realloc(c->numbers, cap * sizeof(*numbers));
-        if (numbers)
-                c->numbers = numbers;
-        return numbers != NULL;
+        if (c->is_text)
+                return LIST_RESIZE(c->texts, cap);
+        return !c->numbers || LIST_RESIZE(c->numbers, cap);
 }
 
 static bool reserve(struct assay_table *t)

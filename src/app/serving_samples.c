@@ -1,5 +1,7 @@
 #include "app/serving_samples.h"
 
+#include "base/list.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,14 +21,8 @@ const char *digested_name(enum digested_figure figure)
 
 static bool add_number(struct serving_samples *s, size_t i, double v)
 {
-        if (s->n[i] == s->cap[i]) {
-                size_t cap = s->cap[i] ? 2 * s->cap[i] : 64;
-                double *more = realloc(s->v[i], cap * sizeof(*more));
-                if (!more)
-                        return false;
-                s->v[i] = more;
-                s->cap[i] = cap;
-        }
+        if (!LIST_ROOM(s->v[i], s->n[i], s->cap[i]))
+                return false;
         s->v[i][s->n[i]++] = v;
         return true;
 }

@@ -16,6 +16,19 @@ bool list_resize(void *list, size_t n, size_t entry)
         return more != NULL;
 }
 
+bool list_extend(void *list, size_t *n, size_t wanted, size_t entry)
+{
+        char *grown;
+        if (wanted <= *n)
+                return true;
+        if (!list_resize(list, wanted, entry))
+                return false;
+        memcpy(&grown, list, sizeof(grown));
+        memset(grown + *n * entry, 0, (wanted - *n) * entry);
+        *n = wanted;
+        return true;
+}
+
 bool list_reserve(void *list, size_t *cap, size_t n, size_t entry)
 {
         if (n <= *cap)

@@ -13,7 +13,13 @@
 /* Room for n entries, and no more. */
 #define LIST_RESERVE(list, n, cap) list_reserve(&(list), &(cap), n, sizeof(*(list)))
 
+/* As many entries as wanted in an array of n, which becomes as long: the new ones are zero. */
+#define LIST_EXTEND(list, n, wanted) list_extend(&(list), &(n), wanted, sizeof(*(list)))
+/* Exactly n entries, whatever there were. */
+#define LIST_RESIZE(list, n) list_resize(&(list), n, sizeof(*(list)))
+
 /* list points at the pointer to the array. */
 bool list_grow(void *list, size_t *cap, size_t entry);
 bool list_reserve(void *list, size_t *cap, size_t n, size_t entry);
+bool list_extend(void *list, size_t *n, size_t wanted, size_t entry);
 bool list_resize(void *list, size_t n, size_t entry);

@@ -3,6 +3,7 @@
 #include "app/input.h"
 #include "app/output.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/suggest.h"
 #include "base/text.h"
 #include "cmd/host.h"
@@ -242,14 +243,8 @@ static void tell_node(const struct node *node, uint8_t *told)
 
 void tell_nodes(struct node_teller *t, const struct frame *frame)
 {
-        if (frame->n_nodes > t->n) {
-                uint8_t *told = realloc(t->told, frame->n_nodes);
-                if (!told)
-                        return;
-                memset(told + t->n, NODE_CONNECTING, frame->n_nodes - t->n);
-                t->told = told;
-                t->n = frame->n_nodes;
-        }
+        if (!LIST_EXTEND(t->told, t->n, frame->n_nodes))
+                return;
         for (size_t i = 0; i < frame->n_nodes; i++)
                 tell_node(&frame->nodes[i], &t->told[i]);
 }

@@ -1,6 +1,7 @@
 #include "compute/compute.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,14 +25,7 @@ static struct memory_of *remember(struct compute *c, size_t slot)
 {
         if (LIKELY(slot < c->n))
                 return &c->memory[slot];
-        size_t n = MAX(slot + 1, c->n * 2);
-        struct memory_of *memory = realloc(c->memory, n * sizeof(*memory));
-        if (!memory)
-                return NULL;
-        memset(memory + c->n, 0, (n - c->n) * sizeof(*memory));
-        c->memory = memory;
-        c->n = n;
-        return &memory[slot];
+        return LIST_EXTEND(c->memory, c->n, MAX(slot + 1, c->n * 2)) ? &c->memory[slot] : NULL;
 }
 
 /* Why a result of two values is missing: the reason of the one that is. */
@@ -186,21 +180,13 @@ static size_t count_used(const struct compute *c, const struct frame *f)
         return n;
 }
 
-static bool grow(void **p, size_t n, size_t size)
-{
-        void *more = realloc(*p, n * size);
-        *p = more ? more : *p;
-        return more;
-}
-
 static bool reserve_live(struct compute *c, size_t n)
 {
         if (LIKELY(n <= c->live_room))
                 return true;
         c->live_room = 0;
-        if (!grow((void **)&c->live, n, sizeof(struct live_rank *)) ||
-            !grow((void **)&c->live_scratch, LIVE_SCRATCH(n), sizeof(double)) ||
-            !grow((void **)&c->live_out, n, sizeof(bool)) || !grow((void **)&c->live_late, n, 1))
+        if (!LIST_RESIZE(c->live, n) || !LIST_RESIZE(c->live_scratch, LIVE_SCRATCH(n)) ||
+            !LIST_RESIZE(c->live_out, n) || !LIST_RESIZE(c->live_late, n))
                 return false;
         c->live_room = n;
         return true;

@@ -135,13 +135,7 @@ static struct before *before_for(struct summary *s, uint32_t slot)
         if (LIKELY(slot < s->n_before))
                 return &s->before[slot];
         size_t n = MAX((size_t)slot + 1, 2 * s->n_before);
-        struct before *more = realloc(s->before, n * sizeof(*more));
-        if (!more)
-                return NULL;
-        memset(more + s->n_before, 0, (n - s->n_before) * sizeof(*more));
-        s->before = more;
-        s->n_before = n;
-        return &s->before[slot];
+        return LIST_EXTEND(s->before, s->n_before, n) ? &s->before[slot] : NULL;
 }
 
 /* What this tick adds, worked out once and added to every scope it belongs to. */

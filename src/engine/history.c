@@ -1,6 +1,7 @@
 #include "engine/history.h"
 
 #include "base/attr.h"
+#include "base/list.h"
 #include "compute/recent.h"
 
 #include <errno.h>
@@ -99,15 +100,8 @@ static int fit(struct history *h, const struct frame *frame)
 
 static struct past *past_of(struct history *h, uint32_t slot)
 {
-        if (slot >= h->n) {
-                size_t n = MAX((size_t)slot + 1, h->n * 2);
-                struct past *pasts = realloc(h->pasts, n * sizeof(*pasts));
-                if (!pasts)
-                        return NULL;
-                memset(pasts + h->n, 0, (n - h->n) * sizeof(*pasts));
-                h->pasts = pasts;
-                h->n = n;
-        }
+        if (slot >= h->n && !LIST_EXTEND(h->pasts, h->n, MAX((size_t)slot + 1, h->n * 2)))
+                return NULL;
         struct past *p = &h->pasts[slot];
         if (!p->there)
                 p->there = calloc(h->samples, sizeof(*p->there));

@@ -149,14 +149,9 @@ static int32_t job_number_of(struct source *s, const struct entity_key *k)
 
 static int add_part(struct source *s, struct part *p, size_t *n)
 {
-        if (*n + p->batch.n > s->cap) {
-                size_t cap = 2 * (*n + p->batch.n);
-                struct reading *more = realloc(s->readings, cap * sizeof(*more));
-                if (!more)
-                        return -ENOMEM;
-                s->readings = more;
-                s->cap = cap;
-        }
+        size_t wanted = *n + p->batch.n;
+        if (wanted > s->cap && !LIST_RESERVE(s->readings, 2 * wanted, s->cap))
+                return -ENOMEM;
         for (size_t i = 0; i < p->batch.n; i++) {
                 struct reading r = p->batch.readings[i];
                 if (r.who.host_len == 0) {

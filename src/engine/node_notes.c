@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "base/list.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,20 +12,6 @@ struct node_note {
         enum node_state state; /* that was told last */
         int64_t lost_ns;       /* 0: it is well */
 };
-
-static bool make_room(struct node_notes *n, size_t wanted)
-{
-        if (wanted <= n->n)
-                return true;
-        struct node_note *list = realloc(n->list, wanted * sizeof(*list));
-        if (!list)
-                return false;
-        for (size_t i = n->n; i < wanted; i++)
-                list[i] = (struct node_note){.state = NODE_CONNECTING};
-        n->list = list;
-        n->n = wanted;
-        return true;
-}
 
 /* {"why": …} of one that is lost, {"lost_s": …} of one that is back. */
 static void put_data(const struct node *node, double lost_s, struct strbuf *out)
@@ -71,7 +58,7 @@ static void take_notes(struct node_note *note, struct session *s, const struct n
 
 void node_notes_take(struct node_notes *n, struct session *s, const struct frame *f)
 {
-        if (!make_room(n, f->n_nodes))
+        if (!LIST_EXTEND(n->list, n->n, f->n_nodes))
                 return;
         for (size_t i = 0; i < f->n_nodes; i++)
                 take_notes(&n->list[i], s, &f->nodes[i], f->wall_ns);

@@ -1,5 +1,6 @@
 #include "engine/pipeline.h"
 
+#include "base/list.h"
 #include "base/strbuf.h"
 #include "compute/ceilings.h"
 #include "engine/processes.h"
@@ -111,14 +112,7 @@ void pipeline_close(struct pipeline *p)
 
 static bool reserve_rows(struct pipeline *p, size_t n)
 {
-        if (LIKELY(n <= p->cap))
-                return true;
-        struct row *rows = realloc(p->frame.rows, n * sizeof(*rows));
-        if (!rows)
-                return false;
-        p->frame.rows = rows;
-        p->cap = n;
-        return true;
+        return LIST_RESERVE(p->frame.rows, n, p->cap);
 }
 
 static int compare_rows(const void *a, const void *b)

@@ -1,6 +1,7 @@
 #include "engine/shown.h"
 
 #include "base/attr.h"
+#include "base/list.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,13 +21,8 @@ void shown_finish(struct shown *s)
 static void copy_processes(const struct process_list *from, struct shown_frame *to)
 {
         to->frame.processes = (struct process_list){0};
-        if (from->n > to->process_cap) {
-                struct process *list = realloc(to->processes, from->n * sizeof(*list));
-                if (!list)
-                        return;
-                to->processes = list;
-                to->process_cap = from->n;
-        }
+        if (!LIST_RESERVE(to->processes, from->n, to->process_cap))
+                return;
         if (from->n > 0)
                 memcpy(to->processes, from->list, from->n * sizeof(*from->list));
         to->frame.processes = (struct process_list){to->processes, from->n};
@@ -36,13 +32,8 @@ static void copy_processes(const struct process_list *from, struct shown_frame *
 static void copy_nodes(const struct frame *from, struct shown_frame *to)
 {
         to->frame.n_nodes = 0;
-        if (from->n_nodes > to->node_cap) {
-                struct node *nodes = realloc(to->nodes, from->n_nodes * sizeof(*nodes));
-                if (!nodes)
-                        return;
-                to->nodes = nodes;
-                to->node_cap = from->n_nodes;
-        }
+        if (!LIST_RESERVE(to->nodes, from->n_nodes, to->node_cap))
+                return;
         if (from->n_nodes > 0)
                 memcpy(to->nodes, from->nodes, from->n_nodes * sizeof(*from->nodes));
         to->frame.nodes = to->nodes;
@@ -54,13 +45,7 @@ int shown_fill(struct shown *s, const struct frame *from)
         struct shown_frame *to = &s->frames[SHOWN_BACK];
         if (from->n > to->cap || !to->rows) {
                 size_t n = MAX(from->n, (size_t)1);
-                struct row *rows = realloc(to->rows, n * sizeof(*rows));
-                if (rows)
-                        to->rows = rows;
-                struct entity *entities = realloc(to->entities, n * sizeof(*entities));
-                if (entities)
-                        to->entities = entities;
-                if (!rows || !entities)
+                if (!LIST_RESIZE(to->rows, n) || !LIST_RESIZE(to->entities, n))
                         return -ENOMEM;
                 to->cap = n;
         }

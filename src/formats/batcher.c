@@ -1,5 +1,6 @@
 #include "formats/batcher.h"
 
+#include "base/list.h"
 #include "base/num.h"
 
 #include <math.h>
@@ -101,17 +102,12 @@ static bool make_room(struct batcher *b)
         size_t cap = b->cap ? b->cap * 2 : 16;
         if (cap > BATCH_ROWS_MAX)
                 return false;
-        struct reading *readings = realloc(b->readings, cap * sizeof(*readings));
-        if (!readings)
+        if (!LIST_RESIZE(b->readings, cap) ||
+            !LIST_RESIZE(b->cells, cap * MAX(b->width, (size_t)1)))
                 return false;
-        b->readings = readings;
-        struct raw *cells = realloc(b->cells, cap * MAX(b->width, (size_t)1) * sizeof(*cells));
-        if (!cells)
-                return false;
-        b->cells = cells;
         b->cap = cap;
         for (size_t i = 0; i < b->n; i++)
-                readings[i].values = cells + i * b->width;
+                b->readings[i].values = b->cells + i * b->width;
         return true;
 }
 

@@ -1,6 +1,7 @@
 #include "serve/expose.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
@@ -39,13 +40,8 @@ bool expose_write(struct exposer *e, const struct live_moment *m,
                   const struct exposition_options *o, const struct exposed_self *self,
                   bool openmetrics, struct strbuf *out)
 {
-        if (m->n > e->cap) {
-                struct exposed_gpu *more = realloc(e->gpus, m->n * sizeof(*more));
-                if (!more)
-                        return false;
-                e->gpus = more;
-                e->cap = m->n;
-        }
+        if (!LIST_RESERVE(e->gpus, m->n, e->cap))
+                return false;
         for (size_t i = 0; i < m->n; i++)
                 e->gpus[i] = (struct exposed_gpu){&m->gpus[i].row, &m->gpus[i].in, m->gpus[i].up};
         const struct exposition_input in = {.gpus = e->gpus,

@@ -1,6 +1,7 @@
 #include "serve/live.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "life/thread.h"
 #include "read/collect/collector.h"
 #include "serve/live_inner.h"
@@ -39,14 +40,8 @@ static struct meter *make_meter(struct live *l, const struct entity *e, const ch
 {
         if (l->n == LIVE_GPUS_MAX)
                 return NULL;
-        if (l->n == l->cap) {
-                size_t cap = MAX(l->cap * 2, (size_t)16);
-                struct meter *more = realloc(l->meters, cap * sizeof(*more));
-                if (!more)
-                        return NULL;
-                l->meters = more;
-                l->cap = cap;
-        }
+        if (!LIST_ROOM(l->meters, l->n, l->cap))
+                return NULL;
         size_t at = 0;
         while (at < l->n && entity_compare(&l->meters[at].gpu.who, e) <= 0)
                 at++;
@@ -102,13 +97,8 @@ static void keep_processes(struct live *l, const struct frame *f)
 {
         l->knows_processes = f->knows_processes;
         l->n_processes = 0;
-        if (f->processes.n > l->process_cap) {
-                struct process *more = realloc(l->processes, f->processes.n * sizeof(*more));
-                if (!more)
-                        return;
-                l->processes = more;
-                l->process_cap = f->processes.n;
-        }
+        if (!LIST_RESERVE(l->processes, f->processes.n, l->process_cap))
+                return;
         if (f->processes.n > 0)
                 memcpy(l->processes, f->processes.list, f->processes.n * sizeof(*l->processes));
         l->n_processes = f->processes.n;
@@ -189,18 +179,6 @@ int64_t live_patience_ns(const struct live *l)
         return MAX(PATIENCE_INTERVALS * l->config.interval_ns, PATIENCE_LEAST_NS);
 }
 
-bool live_grow(void **list, size_t *cap, size_t n, size_t size)
-{
-        if (n <= *cap)
-                return true;
-        void *more = realloc(*list, n * size);
-        if (!more)
-                return false;
-        *list = more;
-        *cap = n;
-        return true;
-}
-
 /* A value that a source has not renewed for long is not one. */
 static void drop_old(struct row *row, int64_t patience_ns)
 {
@@ -279,10 +257,9 @@ static void copy_collected(const struct live *l, struct live_moment *m, int64_t 
 /* Called with the lock held. False when memory is short: the last moment stays. */
 static bool fill_slot(struct live *l, struct slot *s, int64_t now)
 {
-        if (!live_grow((void **)&s->gpus, &s->cap, l->n, sizeof(*s->gpus)) ||
-            !live_grow((void **)&s->processes, &s->process_cap, l->n_processes,
-                       sizeof(*s->processes)) ||
-            !live_grow((void **)&s->owners, &s->owner_cap, l->n_told, sizeof(*s->owners)))
+        if (!LIST_RESERVE(s->gpus, l->n, s->cap) ||
+            !LIST_RESERVE(s->processes, l->n_processes, s->process_cap) ||
+            !LIST_RESERVE(s->owners, l->n_told, s->owner_cap))
                 return false;
         struct live_moment *m = &s->moment;
         m->frame = l->frame;
@@ -643,8 +620,8 @@ bool live_copy(struct live *l, struct live_copy *ret)
         freshen(l);
         const struct slot *s = newest(l);
         size_t n = s->moment.n, told = s->moment.n_told;
-        bool room = live_grow((void **)&ret->gpus, &ret->cap, n, sizeof(*ret->gpus)) &&
-                    live_grow((void **)&ret->owners, &ret->owner_cap, told, sizeof(*ret->owners));
+        bool room =
+            LIST_RESERVE(ret->gpus, n, ret->cap) && LIST_RESERVE(ret->owners, told, ret->owner_cap);
         if (room) {
                 ret->moment = s->moment;
                 live_keep_served(&ret->moment.frame, &s->moment.frame, ret->served);

@@ -1,5 +1,6 @@
 /* The keeper's side of live.c: it reads every frame once, and says who owns what. */
 #include "base/clock.h"
+#include "base/list.h"
 #include "serve/live_inner.h"
 
 #include <string.h>
@@ -16,10 +17,8 @@ bool live_read_books(struct live *l, struct live_books *b, int64_t wait_ns)
         l->books_wait = false;
         b->recorded = l->status.capture && !l->stands;
         b->ended = l->status.ended;
-        bool news = l->booked != l->frames &&
-                    live_grow((void **)&b->gpus, &b->cap, l->n, sizeof(*b->gpus)) &&
-                    live_grow((void **)&b->processes, &b->process_cap, l->n_processes,
-                              sizeof(*b->processes));
+        bool news = l->booked != l->frames && LIST_RESERVE(b->gpus, l->n, b->cap) &&
+                    LIST_RESERVE(b->processes, l->n_processes, b->process_cap);
         if (news) {
                 l->booked = l->frames;
                 b->frame = l->frame;

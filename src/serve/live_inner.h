@@ -80,8 +80,6 @@ struct live {
         uint64_t number;
 };
 
-/* Makes room for n; what is there stays. False when memory is short. */
-bool live_grow(void **list, size_t *cap, size_t n, size_t size);
 /* Lock held. Every GPU that is told of at now, into a list that has room for all; how many. */
 size_t live_copy_gpus(struct live *l, struct live_gpu *to, int64_t now);
 /* How such a list is named. */

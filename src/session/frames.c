@@ -1,6 +1,8 @@
 /* Frames on their way into a session: scaled numbers in a block that is open. */
 #include "session/state.h"
 
+#include "base/list.h"
+
 #include <errno.h>
 
 static void clear_track(struct track *t)
@@ -14,14 +16,8 @@ static void clear_track(struct track *t)
 
 static struct track *track_for(struct session *s, const struct entity *e)
 {
-        if (e->slot >= s->n_tracks) {
-                struct track **more = realloc(s->tracks, (e->slot + 1) * sizeof(*more));
-                if (!more)
-                        return NULL;
-                memset(more + s->n_tracks, 0, (e->slot + 1 - s->n_tracks) * sizeof(*more));
-                s->tracks = more;
-                s->n_tracks = e->slot + 1;
-        }
+        if (!LIST_EXTEND(s->tracks, s->n_tracks, e->slot + 1))
+                return NULL;
         struct track *t = s->tracks[e->slot];
         if (!t) {
                 t = s->tracks[e->slot] = malloc(sizeof(*t));

@@ -1,4 +1,5 @@
 /* Which model servers the items of the host's series are: told once, and when something changes. */
+#include "base/list.h"
 #include "session/reader.h"
 #include "session/schema.h"
 #include "session/state.h"
@@ -92,14 +93,8 @@ void serving_cursor_close(struct serving_cursor *c)
 
 static bool add_note_read(struct serving_cursor *c, sqlite3_stmt *h)
 {
-        if (c->n == c->cap) {
-                size_t cap = c->cap ? 2 * c->cap : 16;
-                struct serving_note *list = realloc(c->list, cap * sizeof(*list));
-                if (!list)
-                        return false;
-                c->list = list;
-                c->cap = cap;
-        }
+        if (!LIST_ROOM(c->list, c->n, c->cap))
+                return false;
         struct serving_note *n = &c->list[c->n];
         char kind[32];
         int64_t item = sqlite3_column_int64(h, 1);

@@ -26,10 +26,9 @@ static bool widen(struct exposition *x)
 {
         size_t stride = x->stride ? x->stride * 2 : 64;
         if (x->slots_cap > 0) {
-                struct raw *cells = realloc(x->cells, x->slots_cap * stride * sizeof(*cells));
-                if (!cells)
+                if (!LIST_RESIZE(x->cells, x->slots_cap * stride))
                         return false;
-                x->cells = cells;
+                struct raw *cells = x->cells;
                 for (size_t i = x->n_slots; i-- > 0;) {
                         memmove(cells + i * stride, cells + i * x->stride,
                                 x->stride * sizeof(*cells));
@@ -133,14 +132,8 @@ static bool add_slot(struct exposition *x, const struct entity_key *key, uint32_
                 size_t cap = x->slots_cap;
                 if (!LIST_ROOM(x->slots, x->n_slots, cap))
                         return false;
-                struct raw *cells = realloc(x->cells, cap * x->stride * sizeof(*cells));
-                if (!cells)
+                if (!LIST_RESIZE(x->cells, cap * x->stride) || !LIST_RESIZE(x->readings, cap))
                         return false;
-                x->cells = cells;
-                struct reading *readings = realloc(x->readings, cap * sizeof(*readings));
-                if (!readings)
-                        return false;
-                x->readings = readings;
                 x->slots_cap = cap;
         }
         if (!lookup_put(&x->slot_lookup, hash, (uint32_t)x->n_slots))

@@ -1,5 +1,6 @@
 #include "present/tui/canvas.h"
 
+#include "base/list.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -14,13 +15,8 @@ int canvas_resize(struct canvas *c, int w, int h)
         w = MIN(MAX(w, 1), CANVAS_WIDTH_MAX);
         h = MIN(MAX(h, 1), CANVAS_HEIGHT_MAX);
         size_t n = (size_t)w * (size_t)h;
-        if (n > c->cap) {
-                struct cell *cells = realloc(c->cells, n * sizeof(*cells));
-                if (!cells)
-                        return -ENOMEM;
-                c->cells = cells;
-                c->cap = n;
-        }
+        if (!LIST_RESERVE(c->cells, n, c->cap))
+                return -ENOMEM;
         c->w = w;
         c->h = h;
         canvas_clear(c);

@@ -1,6 +1,7 @@
 #include "present/tui/chart.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "model/unit.h"
 #include "present/format.h"
 #include "present/tui/widgets.h"
@@ -24,13 +25,7 @@ static bool chart_prepare(struct chart_scratch *s, size_t cells)
         if (!s->points && !(s->points = malloc(CHART_POINTS_MAX * sizeof(*s->points))))
                 return false;
         if (cells > s->cap) {
-                uint8_t *dots = realloc(s->dots, cells);
-                if (dots)
-                        s->dots = dots;
-                uint8_t *ink = realloc(s->ink, cells);
-                if (ink)
-                        s->ink = ink;
-                if (!dots || !ink)
+                if (!LIST_RESIZE(s->dots, cells) || !LIST_RESIZE(s->ink, cells))
                         return false;
                 s->cap = cells;
         }

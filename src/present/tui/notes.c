@@ -1,5 +1,6 @@
 /* The log's lines: health, limiter, class, throttling, starvation and phases, as they change. */
 #include "base/clock.h"
+#include "base/list.h"
 #include "present/format.h"
 #include "present/text/explain.h"
 #include "present/tui/ui.h"
@@ -29,15 +30,8 @@ struct watched {
 
 static struct watched *watched_of(struct ui *ui, uint32_t slot)
 {
-        if (slot >= ui->n_watched) {
-                size_t n = (size_t)slot + 16;
-                struct watched *w = realloc(ui->watched, n * sizeof(*w));
-                if (!w)
-                        return NULL;
-                memset(w + ui->n_watched, 0, (n - ui->n_watched) * sizeof(*w));
-                ui->watched = w;
-                ui->n_watched = n;
-        }
+        if (slot >= ui->n_watched && !LIST_EXTEND(ui->watched, ui->n_watched, (size_t)slot + 16))
+                return NULL;
         return &ui->watched[slot];
 }
 

@@ -1,6 +1,7 @@
 #include "present/tui/ui.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "present/stream/columns.h"
 #include "present/text/explain.h"
 #include "present/tui/widgets.h"
@@ -193,13 +194,8 @@ static void sort_order(struct ui *ui, const struct frame *f)
 
 static int make_order(struct ui *ui, const struct frame *f)
 {
-        if (f->n > ui->cap_order) {
-                size_t *order = realloc(ui->order, f->n * sizeof(*order));
-                if (!order)
-                        return -ENOMEM;
-                ui->order = order;
-                ui->cap_order = f->n;
-        }
+        if (!LIST_RESERVE(ui->order, f->n, ui->cap_order))
+                return -ENOMEM;
         ui->n_order = 0;
         for (size_t i = 0; i < f->n; i++) {
                 if (matches(&f->rows[i], ui->filter))

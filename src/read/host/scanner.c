@@ -1,6 +1,7 @@
 #include "read/host/scanner.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "read/host/files.h"
 #include "read/host/forks.h"
 #include "read/host/scanner_table.h"
@@ -28,12 +29,7 @@ static bool grow(struct scanner *s)
         size_t cap = s->cap ? s->cap * 2 : 512;
         if (cap > SCAN_MAX)
                 return false;
-        struct scan_process *procs = realloc(s->procs, cap * sizeof(*procs));
-        if (!procs)
-                return false;
-        s->procs = procs;
-        s->cap = cap;
-        return true;
+        return LIST_RESERVE(s->procs, cap, s->cap);
 }
 
 struct scan_process *table_add(struct scanner *s, int32_t pid)

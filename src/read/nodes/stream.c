@@ -1,5 +1,7 @@
 #include "read/nodes/stream.h"
 
+#include "base/list.h"
+
 #include <string.h>
 
 #define ROOM_LEAST 4096
@@ -32,12 +34,8 @@ char *stream_room(struct stream *s, size_t *ret_size)
         if (s->end - s->line > STREAM_LINE_MAX || s->end > STREAM_SAMPLE_MAX)
                 return NULL;
         if (s->cap - s->end < ROOM_LEAST) {
-                size_t cap = s->cap ? s->cap * 2 : ROOM_FIRST;
-                char *more = realloc(s->buf, cap);
-                if (!more)
+                if (!LIST_RESERVE(s->buf, s->cap ? s->cap * 2 : ROOM_FIRST, s->cap))
                         return NULL;
-                s->buf = more;
-                s->cap = cap;
         }
         *ret_size = MIN(s->cap - s->end, (size_t)ROOM_MOST);
         return s->buf + s->end;

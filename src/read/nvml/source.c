@@ -3,6 +3,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "read/nvml/hub.h"
 
 #include <errno.h>
@@ -135,16 +136,8 @@ static bool reserve(struct source *s, size_t n)
 {
         if (LIKELY(n <= s->cap))
                 return true;
-        struct nvml_row *row = realloc(s->row, n * sizeof(*row));
-        if (row)
-                s->row = row;
-        struct raw *cells = realloc(s->cells, n * WIDTH * sizeof(*cells));
-        if (cells)
-                s->cells = cells;
-        struct reading *reading = realloc(s->reading, n * sizeof(*reading));
-        if (reading)
-                s->reading = reading;
-        if (!row || !cells || !reading)
+        if (!LIST_RESIZE(s->row, n) || !LIST_RESIZE(s->cells, n * WIDTH) ||
+            !LIST_RESIZE(s->reading, n))
                 return false;
         s->cap = n;
         return true;
