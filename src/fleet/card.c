@@ -33,6 +33,14 @@ static const struct doc_column card_columns[] = {
     COLUMN("cpu_energy_j", "energy of its nodes' processors", ENERGY, 0, DOC_MINOR),
     COLUMN("node_energy_j", "energy of its whole nodes", ENERGY, 0, DOC_MINOR),
     COLUMN("node_co2_g", "grams of CO2 of the whole nodes", COUNT, 0, DOC_MINOR),
+    COLUMN("goodput", "at work", RATIO, 0, 0),
+};
+
+static const struct doc_column ledger_columns[] = {
+    COLUMN("part", "PART", TEXT, 12, 0),
+    COLUMN("seconds", "GPU h", GPU_HOURS, 10, 0),
+    COLUMN("share", "SHARE %", RATIO, 7, 0),
+    COLUMN("meaning", "", TEXT, 80, 0),
 };
 
 static const struct doc_column gpu_columns[] = {
@@ -279,17 +287,9 @@ static struct value co2_of(const struct card *k, struct value joules)
         return value_ok(joules.v / JOULES_A_KWH * factor);
 }
 
-static void card_table(struct card *k, const struct fleet_sums *gpus,
-                       const struct card_energy *energy)
+static struct fleet_sum sum_of_gpus(const struct fleet_sums *gpus)
 {
-        const struct answer_series *who = &k->stays.answer.series[0];
-        struct doc_part *t = document_add(&k->c.report->tables, DOC_CARD, "job", "Job",
-                                          card_columns, ARRAY_LEN(card_columns));
-        struct doc_cell *row = t ? doc_add_row(&k->c.report->tables, t) : NULL;
         struct fleet_sum all = {0};
-        char job[512];
-        if (!row)
-                return;
         for (size_t i = 0; i < gpus->n; i++) {
                 value_add(&all.held, gpus->list[i].held);
                 value_add(&all.observed, gpus->list[i].observed);
@@ -298,6 +298,47 @@ static void card_table(struct card *k, const struct fleet_sums *gpus,
                 for (enum idle_reason r = 0; r < IDLE_REASON_COUNT; r++)
                         all.wasted[r] += gpus->list[i].wasted[r];
         }
+        return all;
+}
+
+static void ledger_row(struct card *k, struct doc_part *t, const char *part, struct value seconds,
+                       struct value held, const char *meaning)
+{
+        bool shown = value_is_set(seconds) && seconds.v > 0;
+        struct doc_cell *row = shown ? doc_add_row(&k->c.report->tables, t) : NULL;
+        if (!row)
+                return;
+        doc_cell_text(&row[0], part);
+        row[1].v = seconds;
+        row[2].v = ratio_of(seconds, held);
+        doc_cell_text(&row[3], meaning);
+}
+
+/* Where the time went in which the job held its GPUs; it adds up to that time. */
+static void ledger_table(struct card *k, const struct fleet_sum *all)
+{
+        struct doc_part *t = document_add(&k->c.report->tables, DOC_ROWS, "ledger",
+                                          "Where the time that was held went", ledger_columns,
+                                          ARRAY_LEN(ledger_columns));
+        if (!t)
+                return;
+        ledger_row(k, t, "work", sum_worked(all), all->held, "seen, and not wasted");
+        for (enum idle_reason r = 0; r < IDLE_REASON_COUNT; r++)
+                ledger_row(k, t, idle_reason_name(r), value_ok(all->wasted[r]), all->held,
+                           idle_reason_words(r));
+        ledger_row(k, t, "unobserved", sum_unseen(all), all->held, "nobody saw what the GPUs did");
+}
+
+static void card_table(struct card *k, const struct fleet_sum *all,
+                       const struct card_energy *energy)
+{
+        const struct answer_series *who = &k->stays.answer.series[0];
+        struct doc_part *t = document_add(&k->c.report->tables, DOC_CARD, "job", "Job",
+                                          card_columns, ARRAY_LEN(card_columns));
+        struct doc_cell *row = t ? doc_add_row(&k->c.report->tables, t) : NULL;
+        char job[512];
+        if (!row)
+                return;
         job_name_of(who, job, sizeof(job));
         doc_cell_text(&row[0], job);
         doc_cell_text(&row[1], answer_label(who, "kind"));
@@ -308,16 +349,17 @@ static void card_table(struct card *k, const struct fleet_sums *gpus,
         row[6].v = value_ok((double)k->nodes.n);
         row[7].v = k->begin;
         row[8].v = k->end;
-        row[9].v = all.held;
-        row[10].v = ratio_of(sum_seen(&all), all.held);
-        row[11].v = ratio_of(all.real, all.observed);
-        row[12].v = sum_wasted_value(&all);
-        row[13].v = ratio_of(row[12].v, all.held);
+        row[9].v = all->held;
+        row[10].v = ratio_of(sum_seen(all), all->held);
+        row[11].v = ratio_of(all->real, all->observed);
+        row[12].v = sum_wasted_value(all);
+        row[13].v = ratio_of(row[12].v, all->held);
         row[14].v = energy->gpus;
         row[15].v = co2_of(k, energy->gpus);
         row[16].v = energy->cpus;
         row[17].v = energy->nodes;
         row[18].v = co2_of(k, energy->nodes);
+        row[19].v = ratio_of(sum_worked(all), all->held);
 }
 
 /* What the card is made of. */
@@ -386,8 +428,10 @@ static int ask_card(struct card *k, struct err *err)
                 strbuf_finish(&part);
         }
         if (r > 0) {
+                const struct fleet_sum all = sum_of_gpus(&s.gpus);
                 drop_partial(k, &s.energy);
-                card_table(k, &s.gpus, &s.energy);
+                card_table(k, &all, &s.energy);
+                ledger_table(k, &all);
                 collect_reasons_table(&k->c, &s.gpus);
                 collect_limiters_table(&k->c, &s.limiters, 8);
                 gpus_table(k, &s.gpus);

@@ -164,6 +164,21 @@ struct value sum_wasted_value(const struct fleet_sum *s)
                                                       : value_missing(STATE_NONE);
 }
 
+struct value sum_worked(const struct fleet_sum *s)
+{
+        if (!value_is_set(s->held))
+                return value_missing(STATE_NONE);
+        double seen = MIN(value_or(sum_seen(s), 0), s->held.v);
+        return value_ok(MAX(seen - sum_wasted(s), 0.0));
+}
+
+struct value sum_unseen(const struct fleet_sum *s)
+{
+        if (!value_is_set(s->held))
+                return value_missing(STATE_NONE);
+        return value_ok(MAX(s->held.v - sum_worked(s).v - sum_wasted(s), 0.0));
+}
+
 const char *sum_reason(const struct fleet_sum *s)
 {
         enum idle_reason most = 0;

@@ -42,6 +42,10 @@ struct value sum_seen(const struct fleet_sum *s);
 double sum_wasted(const struct fleet_sum *s);
 /* What was wasted, missing where nothing is known of the owner. */
 struct value sum_wasted_value(const struct fleet_sum *s);
+/* The time of which is known that work was done; and that of which nothing is known. These and what
+ * was wasted add up to what was held, and are missing where that is. */
+struct value sum_worked(const struct fleet_sum *s);
+struct value sum_unseen(const struct fleet_sum *s);
 /* The reason that most was wasted for; "" for none. */
 const char *sum_reason(const struct fleet_sum *s);
 /* a of b, at most 1; missing when either is or b is 0. */

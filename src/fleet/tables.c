@@ -38,6 +38,7 @@ static const struct doc_column owner_columns[] = {
     COLUMN("wasted", "% HELD", RATIO, 6, 0),
     COLUMN("reason", "MOSTLY", TEXT, 12, 0),
     COLUMN("cluster", "CLUSTER", TEXT, 10, DOC_MINOR),
+    COLUMN("goodput", "WORK %", RATIO, 6, DOC_MINOR),
 };
 enum {
         OWNER_NAME,
@@ -49,7 +50,8 @@ enum {
         OWNER_WASTED,
         OWNER_SHARE,
         OWNER_REASON,
-        OWNER_CLUSTER
+        OWNER_CLUSTER,
+        OWNER_GOODPUT
 };
 
 static void gather_owners(struct fleet_sums *s, const struct question *q, size_t n)
@@ -72,6 +74,7 @@ static void put_use(struct doc_cell *row, const struct fleet_sum *s)
         row[OWNER_SHARE].v = ratio_of(sum_wasted_value(s), s->held);
         doc_cell_text(&row[OWNER_REASON], sum_reason(s));
         doc_cell_text(&row[OWNER_CLUSTER], answer_label(&s->labels, "cluster"));
+        row[OWNER_GOODPUT].v = ratio_of(sum_worked(s), s->held);
 }
 
 static void owners_table(struct collect *c, const struct fleet_sums *s, size_t rows)
@@ -106,6 +109,7 @@ static const struct doc_column job_columns[] = {
     COLUMN("wasted", "% HELD", RATIO, 6, DOC_MINOR),
     COLUMN("reason", "MOSTLY", TEXT, 12, 0),
     COLUMN("cluster", "CLUSTER", TEXT, 10, DOC_MINOR),
+    COLUMN("goodput", "WORK %", RATIO, 6, 0),
 };
 
 void collect_jobs_table(struct collect *c, const struct fleet_sums *jobs)
@@ -278,8 +282,7 @@ static void waste_table(struct collect *c, const struct fleet_sums *s)
                 row[2].v = sum_wasted_value(sum);
                 for (size_t k = 0; k < ARRAY_LEN(order); k++)
                         row[3 + k].v = value_ok(sum->wasted[order[k]]);
-                if (value_is_set(sum->held))
-                        row[9].v = value_ok(MAX(sum->held.v - value_or(sum_seen(sum), 0), 0.0));
+                row[9].v = sum_unseen(sum);
                 doc_cell_text(&row[10], answer_label(&sum->labels, "cluster"));
         }
         if (t)

@@ -14,6 +14,8 @@ import yaml
 
 from conftest import ROOT
 from engines import Prometheus, VictoriaMetrics, need
+from test_schema import check as check_schema
+from test_schema import schema_of
 from test_top import Terminal
 
 sys.path.insert(0, str(ROOT / "tests" / "fleet"))
@@ -157,6 +159,13 @@ def test_card(loaded, assay):
     assert abs(card["wasted_seconds"] - sum(books[job]["wasted"].values())) <= 0.01 * sum(books[job]["wasted"].values())
     assert abs(card["begin"] - stay.start) <= 2 * SCRAPE and abs(card["end"] - stay.end) <= 900
     assert len(report["gpus"]) == card["gpus"] and report["limiters"]
+    ledger = {row["part"]: row["seconds"] for row in report["ledger"]}
+    assert sum(ledger.values()) == pytest.approx(card["held_seconds"]) and sum(row["share"] for row in report["ledger"]) == pytest.approx(1)
+    assert ledger["work"] == pytest.approx(card["goodput"] * card["held_seconds"])
+    assert sum(s for part, s in ledger.items() if part not in ("work", "unobserved")) == pytest.approx(card["wasted_seconds"])
+    assert ledger.get("unobserved", 0) == pytest.approx((1 - card["observed"]) * card["held_seconds"], abs=1)
+    lost = loaded.json(assay, "jobs", window="6h")["jobs"]
+    assert all(row["goodput"] is None or 0 <= row["goodput"] <= row["observed"] - row["wasted"] + 1e-6 for row in lost) and any(row["goodput"] for row in lost)
 
 
 def test_energy_of_a_jobs_nodes(loaded, assay):
@@ -406,6 +415,16 @@ def test_overview(loaded, assay):
     assert {row["health"] for row in report["health"]} == {"OK"} and report["limiters"][0]["limiter"] == "compute.tensor"
     nodes = {row["node"]: row for row in loaded.json(assay, "nodes")["nodes"]}
     assert len(nodes) == 25 and nodes["n0003"]["gpus"] == 8 and nodes["n0003"]["answering"] == 8
+
+
+def test_views_are_of_the_schema(loaded, assay, program):
+    job = loaded.json(assay, "jobs")["jobs"][0]
+    for words in (["overview"], ["users"], ["jobs"], ["nodes"], ["wasted"], ["limiters"], ["health"], ["job", f"{job['owner']}/{job['job']}"]):
+        check_schema(schema_of(program, "fleet"), [loaded.json(assay, *words)], f"fleet_{words[0]}_view")
+    until = time.strftime("%Y-%m-%d %H:%M", time.localtime(loaded.end))
+    done = assay("fleet", "idle", "--engine", loaded.engine.url, "--grace", "30m", "--until", until, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    check_schema(schema_of(program, "fleet"), [json.loads(done.stdout)], "fleet_idle_view")
 
 
 def test_every_view_and_format(loaded, assay):

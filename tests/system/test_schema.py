@@ -8,6 +8,7 @@ import pytest
 
 import test_ranks
 from conftest import FIXTURES, ROOT, clean_env
+from test_cards import state  # noqa: F401 (a fixture)
 from test_ranks import weave  # noqa: F401 (a fixture)
 
 TOUR, PAIRS = ROOT / "docs/example/tour.assay", ROOT / "tests/truth/pairs"
@@ -36,7 +37,10 @@ WRITTEN = [
     (f"diff {PAIRS}/plain_a.assay {PAIRS}/plain_a.assay --format json", "comparison"),
     (f"devices {FIXTURES}/dcgm/dmon-mig-all.txt --json", "device_list"),
     ("doctor --json --root /nowhere", "diagnosis"),
+    ("metrics --json", "metric_list"),
+    ("columns --json", "column_list"),
 ]
+ELSEWHERE = ("jobs", "job", "fleet")  # the next test, and the views of a fleet in test_fleet_engine.py
 
 
 def schema_of(program, command):
@@ -71,10 +75,17 @@ def test_a_job_is_of_the_schema(program, weave, tmp_path):  # noqa: F811
     check(schema_of(program, "report"), [json.loads(test_ranks.report(program, tmp_path, "--format", "json").stdout)], "job_report")
 
 
+def test_records_of_jobs_are_of_the_schema(program, assay, state):  # noqa: F811
+    lines = assay("jobs", "--state", state, "--format", "jsonl").stdout.splitlines()
+    assert len(lines) == 3
+    check(schema_of(program, "jobs"), [json.loads(line) for line in lines], "job_record")
+    check(schema_of(program, "job"), [json.loads(assay("job", "4711", "--state", state, "--format", "json").stdout)], "job_record")
+
+
 def test_a_schema_is_one(program):
     """Every part is used by some command, and each refers to parts that there are."""
     used = set()
-    for command in {line.split()[0] for line, _ in WRITTEN}:
+    for command in {line.split()[0] for line, _ in WRITTEN} | set(ELSEWHERE):
         schema = schema_of(program, command)
         jsonschema.Draft202012Validator.check_schema(schema)
         used |= {ref.split("/")[-1] for ref in refs(schema)}

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#define DOCUMENTS_MAX 4
+#define DOCUMENTS_MAX 9
 
 /* The documents that a command writes, by their names in schema.json. */
 static const struct {
@@ -19,6 +19,14 @@ static const struct {
     {"diff", {"comparison"}},
     {"devices", {"device_list"}},
     {"doctor", {"diagnosis"}},
+    {"metrics", {"metric_list"}},
+    {"columns", {"column_list"}},
+    {"jobs", {"job_record"}},
+    {"job", {"job_record"}},
+    {"fleet",
+     {"fleet_overview_view", "fleet_users_view", "fleet_jobs_view", "fleet_nodes_view",
+      "fleet_wasted_view", "fleet_limiters_view", "fleet_health_view", "fleet_idle_view",
+      "fleet_job_view"}},
 };
 
 static void put_documents(struct jsonw *j, const char *const *documents)
