@@ -23,6 +23,17 @@ class Load:
     loading: float = 0.0  # bytes a second that are read while the server starts
     network: float = 0.0  # likewise from the network
     counters: bool = True  # whether the GPU has profiling counters
+    share: float = 0.0  # of a prompt's token that a generated one costs the tensor cores
+    reuse: float = 0.0  # of the prompts, what is in the cache already
+    gaps: bool = False  # whether the GPU is seen to rest between kernels that are launched one by one
+    child: bool = False  # whether the front end that is slow is a process of its own
+    capped: bool = False  # whether the power limit holds the clocks
+    tensor_top: float = 0.78  # what the counter reaches when the tensor cores are the limit
+    dram_top: float = 0.88
+    gpus: int = 1
+    card: str = "NVIDIA H200"
+    power: float = 600.0  # of a GPU that works hard
+    dialect: str = "vllm"
 
 
 @dataclasses.dataclass
@@ -67,6 +78,8 @@ class Server:
         self.waiting, self.running = collections.deque(), []
         self.next_arrival = 0.0
         self.prompts = self.outputs = self.finished = self.preempted = 0
+        self.reused = self.prompts_ended = self.outputs_ended = 0  # of prompts; of requests that ended
+        self.time_ended = 0.0
         self.ttft, self.itl, self.queue = Histogram(TTFT), Histogram(ITL), Histogram(TTFT)
         self.cpu = 0.0  # seconds of the front end's thread
         self.work = collections.deque()  # of the last steps
@@ -90,6 +103,9 @@ class Server:
                 return
             used += r.prompt
             self.running.append(self.waiting.popleft())
+            r.done = int(self.load.reuse * r.prompt)
+            self.reused += r.done
+            self.prompts += r.done
             self.queue.add(self.now - r.begun)
 
     def preempt(self):
@@ -114,7 +130,7 @@ class Server:
                 r.done += take
                 prompts += take
         batch = [r for r in self.running if r.done >= r.prompt]
-        dense = prompts / self.load.prefill
+        dense = (prompts + self.load.share * len(batch)) / self.load.prefill
         read = self.load.weights + self.load.per_sequence * sum(r.done + r.made for r in batch) / 100
         gpu = max(dense, read)
         launches = self.load.launch if len(batch) or prompts else 0
@@ -124,8 +140,9 @@ class Server:
         whole = max(took, front) + self.load.step_gap
         # Kernels that are launched one by one run all the time, on few SMs.
         sm = 0.93 * min(1.0, gpu / took) if launches <= gpu else 0.9 * gpu / took
-        tensor = 0.78 * dense / took + 0.0015 * len(batch) * min(1.0, gpu / took)
-        self.spend(whole, Work(whole, took, sm * took, min(0.95, tensor) * took, 0.88 * min(1.0, read / took) * took))
+        tensor = self.load.tensor_top * dense / took + (0 if self.load.share else 0.0015 * len(batch) * min(1.0, gpu / took))
+        busy = 0.5 * (gpu + took) if self.load.gaps else took
+        self.spend(whole, Work(whole, busy, sm * took, min(0.95, tensor) * took, self.load.dram_top * min(1.0, read / took) * took))
         self.cpu += min(whole, front if front > took else front + 0.05 * whole)
         self.end(batch, prompts, whole)
 
@@ -139,7 +156,12 @@ class Server:
                 self.ttft.add(self.now - r.begun)
             else:
                 self.itl.add(whole)
-        self.finished += sum(r.made >= r.output for r in batch)
+        for r in batch:
+            if r.made >= r.output:
+                self.finished += 1
+                self.prompts_ended += r.prompt
+                self.outputs_ended += r.made
+                self.time_ended += self.now - r.first
         self.running = [r for r in self.running if r.made < r.output]
         self.preempt()
 

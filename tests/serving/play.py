@@ -1,4 +1,4 @@
-"""Serves a playing server: /metrics as vLLM writes it, /gpu as an exporter of its GPU; and a tree of /proc in which its
+"""Serves a playing server: /metrics as its engine writes it, /gpu as an exporter of its GPU; and a tree of /proc in which its
 process works. `with Player(load) as p:` gives the addresses and the tree."""
 import http.server
 import os
@@ -6,36 +6,31 @@ import pathlib
 import threading
 import time
 
+from dialects import exposition
 from model import Server
 
-PID = 100
-STAT = "{pid} (vllm) S 1 {pid} {pid} 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 1 0 100 100000 1000 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0\n"
+PID, CHILD = 100, 101
+STAT = "{pid} (vllm) S {parent} {pid} {pid} 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 1 0 100 100000 1000 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0\n"
 
 
-def exposition(s):
-    label = '{engine="0",model_name="toy/8B"}'
-    lines = [f"vllm:{name}{label} {v}" for name, v in (
-        ("num_requests_running", len(s.running)), ("num_requests_waiting", len(s.waiting)),
-        ("kv_cache_usage_perc", s.cached() / s.load.cache), ("prompt_tokens_total", s.prompts),
-        ("generation_tokens_total", s.outputs), ("num_preemptions_total", s.preempted), ("request_success_total", s.finished))]
-    for name, h in (("time_to_first_token", s.ttft), ("inter_token_latency", s.itl), ("request_queue_time", s.queue)):
-        base = f"vllm:{name}_seconds"
-        lines += [f'{base}_bucket{{engine="0",le="{e}",model_name="toy/8B"}} {c}' for e, c in zip(h.edges, h.counts)]
-        lines += [f'{base}_bucket{{engine="0",le="+Inf",model_name="toy/8B"}} {h.n}', f"{base}_count{label} {h.n}", f"{base}_sum{label} {h.sum}"]
-    return "\n".join(lines) + "\n"
-
-
-def counters(s):
+def counters_of(s, gpu):
     g = s.gpu()
-    label = '{gpu="0",UUID="GPU-00000000-0000-0000-0000-000000000001",device="nvidia0",modelName="NVIDIA H200",Hostname="here"}'
-    power = 120 + 480 * max(g["tensor"] / 0.78, 0.75 * g["dram"] / 0.88, 0.3 * g["sm"])
+    label = f'{{gpu="{gpu}",UUID="GPU-00000000-0000-0000-0000-00000000000{gpu + 1}",device="nvidia{gpu}",modelName="{s.load.card}",Hostname="here"}}'
+    top, full = s.load.power, max(g["tensor"] / s.load.tensor_top, 0.75 * g["dram"] / s.load.dram_top, 0.3 * g["sm"])
+    power = top if s.load.capped else 0.2 * top + 0.8 * top * full
     rows = [("DEV_GPU_UTIL", 100 * g["busy"]), ("DEV_MEM_COPY_UTIL", 100 * g["dram"]), ("DEV_POWER_USAGE", power), ("DEV_FB_USED", 120000),
-            ("DEV_FB_FREE", 23000), ("DEV_SM_CLOCK", 1980), ("DEV_GPU_TEMP", 55)]
+            ("DEV_FB_FREE", 23000), ("DEV_SM_CLOCK", 1200 if s.load.capped else 1980), ("DEV_GPU_TEMP", 55)]
+    if s.load.capped:
+        rows += [("DEV_ENFORCED_POWER_LIMIT", top), ("DEV_CLOCKS_EVENT_REASONS", 4)]
     if s.load.counters:
         rows += [("PROF_GR_ENGINE_ACTIVE", g["busy"]), ("PROF_SM_ACTIVE", g["sm"]), ("PROF_SM_OCCUPANCY", g["sm"] / 3),
                  ("PROF_PIPE_TENSOR_ACTIVE", g["tensor"]), ("PROF_DRAM_ACTIVE", g["dram"]), ("PROF_PIPE_FP32_ACTIVE", 0.04 * g["sm"]),
                  ("PROF_PCIE_TX_BYTES", 2e7), ("PROF_PCIE_RX_BYTES", 5e7), ("PROF_PIPE_FP64_ACTIVE", 0), ("PROF_PIPE_FP16_ACTIVE", 0.01 * g["sm"])]
     return "".join(f"DCGM_FI_{name}{label} {v:.6f}\n" for name, v in rows)
+
+
+def counters(s):
+    return "".join(counters_of(s, gpu) for gpu in range(s.load.gpus))
 
 
 class Player:
@@ -66,10 +61,12 @@ class Player:
     def tell_process(self):
         s = self.advance()
         seconds = time.monotonic() - self.begun
-        stat = STAT.format(pid=PID, ticks=int(100 * s.cpu))
+        ticks = int(100 * s.cpu)
         read, net = int(s.load.loading * seconds), int(s.load.network * seconds)
-        self.put(f"proc/{PID}/stat", stat)
-        self.put(f"proc/{PID}/task/{PID}/stat", stat)
+        for pid, parent, own in ((PID, 1, ticks // 20 if s.load.child else ticks), (CHILD, PID, ticks if s.load.child else ticks // 20)):
+            stat = STAT.format(pid=pid, parent=parent, ticks=own)
+            self.put(f"proc/{pid}/stat", stat)
+            self.put(f"proc/{pid}/task/{pid}/stat", stat)
         self.put(f"proc/{PID}/io", f"rchar: {read}\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: {read}\nwrite_bytes: 0\ncancelled_write_bytes: 0\n")
         self.put("proc/self/net/dev", "Inter-|\n face |\n" + f"  eth0: {net} 0 0 0 0 0 0 0 {net // 100} 0 0 0 0 0 0 0\n")
         self.put("proc/net/dev", (self.root / "proc/self/net/dev").read_text())
@@ -103,10 +100,11 @@ class Player:
         self.put("proc/self/net/tcp", f"  sl\n   0: 0100007F:{port:04X} 00000000:0000 0A 0:0 00:0 0  0 0 4711 1\n")
         self.put("proc/meminfo", "MemTotal: 1000000 kB\nMemAvailable: 900000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n")
         self.put("proc/loadavg", "1.0 1.0 1.0 1/100 100\n")
-        self.put(f"proc/{PID}/cmdline", "vllm\0serve\0toy\0")
-        self.put(f"proc/{PID}/status", "Name:\tvllm\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nCpus_allowed_list:\t0-15\n")
-        self.put(f"proc/{PID}/cgroup", "0::/\n")
-        self.put(f"proc/{PID}/comm", "vllm\n")
+        for pid in (PID, CHILD):
+            self.put(f"proc/{pid}/cmdline", "vllm\0serve\0toy\0")
+            self.put(f"proc/{pid}/status", "Name:\tvllm\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nCpus_allowed_list:\t0-15\n")
+            self.put(f"proc/{pid}/cgroup", "0::/\n")
+            self.put(f"proc/{pid}/comm", "vllm\n")
         (self.root / f"proc/{PID}/fd").mkdir(exist_ok=True)
         (self.root / f"proc/{PID}/fd/3").symlink_to("socket:[4711]")
         self.tell_process()

@@ -46,7 +46,9 @@ SCENARIOS = [
 
 def judge(assay, load, seed=1):
     """What assay says of a server: its limiter, and all that JSON says."""
-    with tempfile.TemporaryDirectory() as root, Player(Load(**load), root, seed) as p:
+    load = dict(load)
+    warm = load.pop("warm", 30.0)
+    with tempfile.TemporaryDirectory() as root, Player(Load(**load), root, seed, warm) as p:
         done = subprocess.run([assay, "once", "--json", *p.options()], capture_output=True, text=True, timeout=60)
         if done.returncode != 0:
             return "failed", done.stderr
@@ -59,17 +61,17 @@ def judge_all(assay, scenarios, at_a_time=3):
         return list(pool.map(judge, [assay] * len(scenarios), [load for _, _, load in scenarios], range(1, len(scenarios) + 1)))
 
 
-def main():
-    results = judge_all(os.environ.get("ASSAY", "build/assay"), SCENARIOS)
+def show_all(scenarios):
+    results = judge_all(os.environ.get("ASSAY", "build/assay"), scenarios)
     right = unknown = 0
-    for (want, words, _), (got, engine) in zip(SCENARIOS, results):
+    for (want, words, _), (got, engine) in zip(scenarios, results):
         right += got == want
         unknown += got == "unknown"
         print(f"{'  ' if got == want else '! '}{want:14} {got:14} {words}")
         if got != want and "-v" in sys.argv:
             print("    ", engine)
-    print(f"{right} of {len(SCENARIOS)} right, {unknown} unknown, {len(SCENARIOS) - right - unknown} misleading")
+    print(f"{right} of {len(scenarios)} right, {unknown} unknown, {len(scenarios) - right - unknown} misleading")
 
 
 if __name__ == "__main__":
-    main()
+    show_all(SCENARIOS)
