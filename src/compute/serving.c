@@ -85,6 +85,8 @@ static struct value serving_batch(enum engine_kind kind, const struct value v[SE
         if (counts_at_end(kind))
                 return value_missing(STATE_UNSUPPORTED);
         struct value tokens = v[SERVING_OUTPUT], each = v[SERVING_ITL];
+        if (value_is_set(tokens) && tokens.v == 0)
+                return tokens;
         if (!value_is_set(tokens) || !value_is_set(each))
                 return value_missing(
                     (enum state)(value_is_set(tokens) ? each.state : tokens.state));

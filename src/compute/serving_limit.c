@@ -108,9 +108,12 @@ static bool is_fetching(const struct serving_facts *f, enum serving_input from)
                is_least(decayed_value(&f->w->input[from]), SERVING_LOADING);
 }
 
+/* What comes over the network about as fast as it is read lies on another host. */
 static bool is_read_from_storage(const struct serving_facts *f)
 {
-        return is_fetching(f, SERVING_IN_READ);
+        double read = value_or(decayed_value(&f->w->input[SERVING_IN_READ]), 0);
+        return is_fetching(f, SERVING_IN_READ) &&
+               !is_least(decayed_value(&f->w->input[SERVING_IN_RECEIVED]), SERVING_REMOTE * read);
 }
 
 static bool is_read_from_network(const struct serving_facts *f)
@@ -124,14 +127,20 @@ static bool is_out_of_cache(const struct serving_facts *f)
                (has_queue(f) || is_least(f->preemptions, SERVING_PREEMPTIONS));
 }
 
-/* Hardly ever one is under way, and the GPU rests: the gauge is of a moment, its work is not. */
+/* Hardly ever one is under way, and the GPU rests: the gauge is of a moment, the batch of the whole
+ * time, and so is the GPU's work. */
 static bool is_without_requests(const struct serving_facts *f)
 {
-        if (!f->is_current || !is_below(f->running, 1) || has_queue(f))
+        if (!f->is_current || !is_below(f->running, 1) || has_queue(f) ||
+            is_least(engine_mean(f->w, SERVING_BATCH), SERVING_IDLE))
                 return false;
         bool works = is_least(f->output, 1) || is_least(f->prompt, 1);
-        return value_is_set(f->busy) ? f->busy.v < SERVING_GPU_FULL
-                                     : is_below(f->running, SERVING_IDLE) && !works;
+        if (!value_is_set(f->busy))
+                return is_below(f->running, SERVING_IDLE) && !works;
+        /* A lull of a second or two is not yet a lack of requests. */
+        return f->busy.v < SERVING_GPU_RESTS ||
+               (f->busy.v < SERVING_GPU_FULL &&
+                f->w->input[SERVING_IN_BUSY].weight >= SERVING_KNOWN);
 }
 
 /* A front end that never rests beside GPUs that do. Where it is the process that launches, too,
@@ -181,15 +190,28 @@ static bool is_at_cap(const struct serving_facts *f)
                value_is_set(most) && f->running.v >= SERVING_AT_CAP * most.v;
 }
 
+/* Requests may wait for memory of which the engine says nothing: then nobody knows whether more of
+ * them would fit. */
+static bool may_wait_for_cache(const struct serving_facts *f)
+{
+        return has_queue(f) && !value_is_set(f->cache) && engine_waits(f->s->kind) != WAITS_SLOT;
+}
+
+static bool is_batch_small(const struct serving_facts *f)
+{
+        return is_below(f->batch, SERVING_SMALL_BATCH);
+}
+
 static bool has_small_batch(const struct serving_facts *f)
 {
-        return reads_memory(f) && is_least(f->running, SERVING_IDLE) &&
-               (is_below(f->batch, SERVING_SMALL_BATCH) || is_at_cap(f));
+        bool has_room = is_batch_small(f) && !may_wait_for_cache(f);
+        return reads_memory(f) && is_least(f->running, SERVING_IDLE) && (has_room || is_at_cap(f));
 }
+
 
 static bool is_decoding(const struct serving_facts *f)
 {
-        return reads_memory(f) && is_least(f->running, SERVING_IDLE);
+        return reads_memory(f) && is_least(f->running, SERVING_IDLE) && !is_batch_small(f);
 }
 
 static bool is_computing(const struct serving_facts *f)

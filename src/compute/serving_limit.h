@@ -13,11 +13,14 @@
 #define SERVING_PREEMPTIONS 0.05   /* a second: one in twenty seconds */
 #define SERVING_IDLE 0.5           /* requests under way, on the mean: hardly ever one */
 #define SERVING_GPU_FULL 0.8       /* of the time something ran: the GPU has hardly a rest */
+#define SERVING_GPU_RESTS 0.2      /* likewise: it hardly works */
+#define SERVING_KNOWN 0.6          /* weight of what is known of about five seconds */
 #define SERVING_CORE 0.85          /* of a core: a thread that hardly rests */
 #define SERVING_MOSTLY 0.5         /* of the time */
 #define SERVING_SMALL_BATCH 16     /* requests: an eighth or less of what fills the tensor cores */
 #define SERVING_AT_CAP 0.95        /* of the requests that the engine takes at a time */
 #define SERVING_LOADING 200e6      /* bytes a second from storage or network */
+#define SERVING_REMOTE 0.8         /* received, of what is read: it is read over the network */
 #define SERVING_OLD_NS 10000000000 /* an answer that old says nothing of now */
 #define SERVING_SPARE 0.7          /* of what is left when one GPU is given back */
 

@@ -171,7 +171,8 @@ static uint64_t digest_holders(const struct gpu_use *use, int32_t pid)
         return h;
 }
 
-static void find_gpus(const struct serving_view *v, const struct gpu_use *use, struct serving *s)
+static void find_gpus(const struct serving_view *v, const struct gpu_use *use, int32_t head,
+                      struct serving *s)
 {
         bool has[HOST_GPUS_MAX] = {0}, holds = false;
         struct strbuf names = {0};
@@ -179,7 +180,7 @@ static void find_gpus(const struct serving_view *v, const struct gpu_use *use, s
                 int32_t pid = use->processes[i].pid;
                 holds |= pid == s->pid;
                 if (!has[use->processes[i].gpu])
-                        has[use->processes[i].gpu] = is_of_family(v, pid, s->pid);
+                        has[use->processes[i].gpu] = is_of_family(v, pid, head);
         }
         for (size_t i = 0; i < use->n; i++) {
                 if (has[i])
@@ -196,9 +197,10 @@ void serving_view_see(struct serving_view *v, const struct gpu_use *use)
                 struct serving *s = &v->list[i];
                 if (s->pid == 0 || !use->knows_processes)
                         continue;
-                uint64_t now = digest_holders(use, s->pid);
+                int32_t known = engines_at(v->engines, i)->head, head = known > 0 ? known : s->pid;
+                uint64_t now = digest_holders(use, head);
                 if (now != v->holders[i])
-                        find_gpus(v, use, s);
+                        find_gpus(v, use, head, s);
                 v->holders[i] = now;
         }
 }

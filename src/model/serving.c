@@ -4,11 +4,12 @@
 
 static const struct {
         const char *name, *title;
+        enum engine_waits waits;
 } engines[ENGINE_COUNT + 1] = {
-#define ENGINE(id, name, title) [ENGINE_##id] = {name, title},
+#define ENGINE(id, name, title, waits) [ENGINE_##id] = {name, title, WAITS_##waits},
 #include "model/serving.def"
 #undef ENGINE
-    [ENGINE_UNKNOWN] = {"unknown", "model server"},
+    [ENGINE_UNKNOWN] = {"unknown", "model server", WAITS_ANY},
 };
 
 static const struct metric_info serving_figures[SERVING_COUNT] = {
@@ -38,6 +39,11 @@ const char *engine_name(enum engine_kind kind)
 const char *engine_title(enum engine_kind kind)
 {
         return engines[kind].title;
+}
+
+enum engine_waits engine_waits(enum engine_kind kind)
+{
+        return engines[kind].waits;
 }
 
 enum engine_kind engine_find(const char *name)

@@ -11,12 +11,15 @@
 #include <stddef.h>
 
 enum engine_kind {
-#define ENGINE(id, name, title) ENGINE_##id,
+#define ENGINE(id, name, title, waits) ENGINE_##id,
 #include "model/serving.def"
 #undef ENGINE
         ENGINE_COUNT,
         ENGINE_UNKNOWN = ENGINE_COUNT
 };
+
+/* What a request of its queue waits for. */
+enum engine_waits { WAITS_ANY, WAITS_SLOT };
 
 enum serving_figure {
 #define SERVING(id, name, kind, unit, of, help) SERVING_##id,
@@ -74,6 +77,7 @@ struct serving {
 const char *engine_name(enum engine_kind kind);
 /* "vLLM"; "model server". */
 const char *engine_title(enum engine_kind kind);
+enum engine_waits engine_waits(enum engine_kind kind);
 /* ENGINE_UNKNOWN when there is none of that name. */
 enum engine_kind engine_find(const char *name);
 const struct metric_info *serving_info(enum serving_figure figure);

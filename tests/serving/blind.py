@@ -1,5 +1,6 @@
-"""Thirty more servers and what limits each: other engines, GPUs and models than those of scenarios.py. The labels were
-written, and committed, before assay saw any. `python3 blind.py` judges them; `--model` says what each model of a server does."""
+"""Thirty more servers and what limits each: other engines, GPUs and models than those of scenarios.py; and ten that came when
+rules had been mended after those. The labels were written, and committed, before assay saw any. `python3 blind.py` judges
+them; `--model` says what each model of a server does."""
 import sys
 
 from machines import machine
@@ -40,10 +41,24 @@ SCENARIOS = [
     ("start.network", "SGLang, a slow network", machine("A100", "8B", dialect="sglang", arrivals=0.0, network=3e8)),
 ]
 
+LAST = [
+    ("prefill", "TGI, summaries", machine("H100", "32B", dialect="tgi", arrivals=2.6, prompt=4000, output=50)),
+    ("decode.memory", "70B in FP8", machine("GH200", "70B", width=1, arrivals=2.5, prompt=200, output=800)),
+    ("decode.launch", "Triton, no graphs", machine("A100", "3B", dialect="triton", arrivals=4.0, prompt=100, output=120, launch=0.025)),
+    ("cache.full", "a small GPU, a model without grouped heads", machine("L4", "7B-MHA", width=1, arrivals=1.5, prompt=1500, output=300)),
+    ("batch.small", "four GPUs for nine requests", machine("A100", "70B", 4, dialect="trtllm", arrivals=1.5, prompt=300, output=300)),
+    ("host", "a slow tokenizer, long prompts", machine("H100", "3B", arrivals=6.0, prompt=4000, output=60, front=20000)),
+    ("host", "TensorRT-LLM, a slow detokenizer of its own process", machine("A100", "8B", dialect="trtllm", arrivals=6.0, prompt=50, output=300, front=1500,
+                                                                           child=True)),
+    ("queue.empty", "SGLang, hardly anybody", machine("B200", "70B", dialect="sglang", arrivals=0.02, prompt=100, output=20)),
+    ("start.storage", "eight GPUs, beside some traffic", machine("H100", "70B", 8, arrivals=0.0, loading=3e8, network=2e7)),
+    ("start.network", "TensorRT-LLM, a download", machine("L40S", "8B", dialect="trtllm", arrivals=0.0, network=1.1e9)),
+]
+
 
 def show_models():
     """Of the models alone: who runs and waits, how full the cache is, and which time is the longest of a step's."""
-    for i, (want, words, load) in enumerate(SCENARIOS, 1):
+    for i, (want, words, load) in enumerate(SCENARIOS + LAST, 1):
         load = dict(load)
         s = Server(Load(**{k: v for k, v in load.items() if k != "warm"}), i)
         s.until(load["warm"])
@@ -53,4 +68,4 @@ def show_models():
 
 
 if __name__ == "__main__":
-    show_models() if "--model" in sys.argv else show_all(SCENARIOS)
+    show_models() if "--model" in sys.argv else show_all(LAST if "--last" in sys.argv else SCENARIOS)

@@ -82,6 +82,7 @@ class Server:
         self.time_ended = 0.0
         self.ttft, self.itl, self.queue = Histogram(TTFT), Histogram(ITL), Histogram(TTFT)
         self.cpu = 0.0  # seconds of the front end's thread
+        self.cpu_worker = 0.0  # of the thread that launches kernels, and spins until they are done
         self.work = collections.deque()  # of the last steps
         self.credit = 0.0
 
@@ -144,6 +145,7 @@ class Server:
         busy = 0.5 * (gpu + took) if self.load.gaps else took
         self.spend(whole, Work(whole, busy, sm * took, min(0.95, tensor) * took, self.load.dram_top * min(1.0, read / took) * took))
         self.cpu += min(whole, front if front > took else front + 0.05 * whole)
+        self.cpu_worker += 0.97 * took
         self.end(batch, prompts, whole)
 
     def end(self, batch, prompts, whole):

@@ -14,6 +14,15 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#define FAMILIES_EVERY_NS (30 * NS_PER_S) /* it looks at all processes of this user */
+
+/* The CPU time of a server's front ends. Which is the busiest may change, so growth is added up. */
+struct front_times {
+        int32_t pids[ENGINE_FRONTS_MAX];
+        struct value before[ENGINE_FRONTS_MAX];
+        struct value sum;
+};
+
 struct engines {
         struct engines_config config;
         int root, wake;
@@ -24,6 +33,9 @@ struct engines {
         size_t n;
         struct engine_target targets[SERVINGS_MAX];
         uint16_t ports[SERVINGS_MAX]; /* on this host; 0 elsewhere */
+        struct engine_family families[SERVINGS_MAX];
+        struct front_times fronts[SERVINGS_MAX];
+        int64_t families_ns; /* when they were looked for last */
 };
 
 static void engines_take_answer(void *arg, size_t i, const char *text, size_t len, const char *why,
@@ -169,22 +181,88 @@ static struct value cpu_time(const struct engines *e, const char *path)
         return value_ok((double)st.own * e->tick_s);
 }
 
-/* What the process that takes the requests costs: two small files. */
-static void read_process(struct engines *e, size_t i)
+static struct value main_thread_time(const struct engines *e, int32_t pid)
+{
+        char path[64];
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, pid);
+        return cpu_time(e, path);
+}
+
+/* Adds what the busiest of the main threads used since the last time; its pid, 0 for none. */
+static int32_t add_front_time(struct front_times *t, const struct engine_family *f,
+                              const struct value now[ENGINE_FRONTS_MAX])
+{
+        double most = -1;
+        int32_t busiest = 0;
+        for (size_t i = 0; i < f->n; i++) {
+                struct value before = t->before[i];
+                bool known = t->pids[i] == f->fronts[i] && value_is_set(before);
+                if (known && value_is_set(now[i]) && now[i].v - before.v > most) {
+                        most = now[i].v - before.v;
+                        busiest = f->fronts[i];
+                }
+                t->pids[i] = f->fronts[i];
+                t->before[i] = now[i];
+        }
+        if (!value_is_set(t->sum))
+                t->sum = now[0];
+        else if (most > 0)
+                t->sum.v += most;
+        return busiest;
+}
+
+/* What the processes that take the requests cost: a small file each, and one more. */
+static void read_processes(struct engines *e, size_t i)
 {
         struct engine_target *t = &e->targets[i];
+        const struct engine_family *f = &e->families[i];
+        struct value now[ENGINE_FRONTS_MAX];
         char path[64];
-        if (t->pid == 0 && e->ports[i] > 0)
-                t->pid = engines_listener(e->root, e->listing, e->ports[i]);
+        t->head = f->head;
+        t->front = 0;
         if (t->pid == 0)
                 return;
         snprintf(path, sizeof(path), "/proc/%d/stat", t->pid);
         t->reading.v[SERVING_CPU_TIME] = cpu_time(e, path);
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", t->pid, t->pid);
-        t->reading.v[SERVING_CPU_MAIN_TIME] = cpu_time(e, path);
         /* It may have been started again, with another pid. */
-        if (!value_is_set(t->reading.v[SERVING_CPU_TIME]))
+        if (!value_is_set(t->reading.v[SERVING_CPU_TIME])) {
                 t->pid = 0;
+                return;
+        }
+        for (size_t k = 0; k < f->n; k++)
+                now[k] = main_thread_time(e, f->fronts[k]);
+        if (f->n > 0) {
+                t->front = add_front_time(&e->fronts[i], f, now);
+                t->reading.v[SERVING_CPU_MAIN_TIME] = e->fronts[i].sum;
+        }
+}
+
+/* Whether one has become known, and its processes have not. */
+static bool has_new_process(const struct engines *e)
+{
+        for (size_t i = 0; i < e->n; i++) {
+                if (e->targets[i].pid != e->families[i].pid && e->targets[i].pid > 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Looks for the processes of servers on this host: now and then, and of new ones at once. */
+static void find_processes(struct engines *e)
+{
+        int64_t now = clock_mono_ns();
+        bool is_due = e->families_ns == 0 || now - e->families_ns >= FAMILIES_EVERY_NS;
+        if (!is_due && !has_new_process(e))
+                return;
+        for (size_t i = 0; i < e->n; i++) {
+                struct engine_target *t = &e->targets[i];
+                if (t->pid == 0 && t->answered && e->ports[i] > 0)
+                        t->pid = engines_listener(e->root, e->listing, e->ports[i]);
+                if (e->families[i].pid != t->pid)
+                        e->families[i] = (struct engine_family){.pid = t->pid};
+        }
+        engines_fill_families(e->root, e->listing, e->families, e->n);
+        e->families_ns = now;
 }
 
 static bool all_answered(const struct engines *e)
@@ -208,9 +286,12 @@ bool engines_ask(struct engines *e, int64_t until_ns)
                 if (swarm_asks(e->swarm, i) && !woken) {
                         t->answered = false;
                         snprintf(t->why, sizeof(t->why), "no answer yet");
-                } else if (t->answered) {
-                        read_process(e, i);
                 }
+        }
+        find_processes(e);
+        for (size_t i = 0; i < e->n; i++) {
+                if (e->targets[i].answered)
+                        read_processes(e, i);
         }
         return !woken;
 }

@@ -278,20 +278,47 @@ static bool descends_from(const struct own_processes *all, int32_t pid, int32_t 
         return false;
 }
 
-static bool holds_gpu(int root, struct own_processes *all, int32_t pid)
+static void find_parents(int root, struct own_processes *all)
 {
-        if (has_fd(root, pid, is_gpu, NULL))
-                return true;
         for (size_t i = 0; i < all->n; i++) {
                 if (all->list[i].ppid == 0)
                         all->list[i].ppid = parent_of(root, all->list[i].pid);
         }
+}
+
+static bool holds_gpu(int root, struct own_processes *all, int32_t pid)
+{
+        if (has_fd(root, pid, is_gpu, NULL))
+                return true;
+        find_parents(root, all);
         for (size_t i = 0; i < all->n; i++) {
                 if (descends_from(all, all->list[i].pid, pid) &&
                     has_fd(root, all->list[i].pid, is_gpu, NULL))
                         return true;
         }
         return false;
+}
+
+static const struct habit *find_process_habit(int root, int32_t pid)
+{
+        char command[COMMAND_MAX];
+        size_t len = read_command(root, pid, command);
+        return len > 0 ? find_habit(command, len) : NULL;
+}
+
+/* A front end that holds no GPU, and has no children that do, is a child of what started both. */
+static int32_t find_head(int root, struct own_processes *all, int32_t pid)
+{
+        const struct habit *own = find_process_habit(root, pid);
+        int32_t head = pid;
+        for (int depth = 0; own && depth < DEPTH_MAX && !holds_gpu(root, all, head); depth++) {
+                int32_t parent = parent_of(root, head);
+                const struct habit *its = parent > 1 ? find_process_habit(root, parent) : NULL;
+                if (!its || its->kind != own->kind)
+                        return head;
+                head = parent;
+        }
+        return head;
 }
 
 static bool find_place(int root, struct own_processes *all, int32_t pid, struct engine_place *ret)
@@ -304,7 +331,8 @@ static bool find_place(int root, struct own_processes *all, int32_t pid, struct 
         if (port == 0)
                 return false;
         find_sockets(root, port, &sockets);
-        if (sockets.n == 0 || !has_fd(root, pid, is_socket, &sockets) || !holds_gpu(root, all, pid))
+        if (sockets.n == 0 || !has_fd(root, pid, is_socket, &sockets) ||
+            !holds_gpu(root, all, find_head(root, all, pid)))
                 return false;
         ret->pid = pid;
         snprintf(ret->url, sizeof(ret->url), "http://127.0.0.1:%u%s", port, path);
@@ -350,4 +378,30 @@ int32_t engines_listener(int root, struct listing *listing, uint16_t port)
         }
         free(all.list);
         return pid;
+}
+
+static void fill_family(int root, struct own_processes *all, struct engine_family *f)
+{
+        f->head = find_head(root, all, f->pid);
+        f->n = 0;
+        f->fronts[f->n++] = f->pid;
+        for (size_t i = 0; i < all->n && f->n < ENGINE_FRONTS_MAX; i++) {
+                int32_t pid = all->list[i].pid;
+                bool belongs = pid == f->head || descends_from(all, pid, f->head);
+                if (belongs && pid != f->pid && !has_fd(root, pid, is_gpu, NULL))
+                        f->fronts[f->n++] = pid;
+        }
+}
+
+void engines_fill_families(int root, struct listing *listing, struct engine_family *list, size_t n)
+{
+        struct own_processes all = {0};
+        if (list_own_processes(root, listing, &all) < 0)
+                return;
+        find_parents(root, &all);
+        for (size_t i = 0; i < n; i++) {
+                if (list[i].pid > 0)
+                        fill_family(root, &all, &list[i]);
+        }
+        free(all.list);
 }

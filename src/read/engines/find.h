@@ -21,6 +21,19 @@ size_t engines_find(int root, struct listing *listing, struct engine_place *ret,
  * that share the socket, the one that was started first. */
 int32_t engines_listener(int root, struct listing *listing, uint16_t port);
 
+#define ENGINE_FRONTS_MAX 8
+
+/* The processes of a server: those that share its front end and those that use the GPUs. */
+struct engine_family {
+        int32_t pid;  /* who listens; filled by the caller */
+        int32_t head; /* their first one: it, or who started it and is of the same engine */
+        size_t n;     /* that hold no GPU; first the one that listens, whatever it holds */
+        int32_t fronts[ENGINE_FRONTS_MAX];
+};
+
+/* Fills the rest of families with one look at all processes. */
+void engines_fill_families(int root, struct listing *listing, struct engine_family *list, size_t n);
+
 /* The parts, for tests. The port that a command line (arguments that end in NUL) says; 0 when it is
  * none of the engine's. */
 uint16_t engines_command_port(const char *command, size_t len, enum engine_kind *ret_kind,
