@@ -208,7 +208,6 @@ static bool has_small_batch(const struct serving_facts *f)
         return reads_memory(f) && is_least(f->running, SERVING_IDLE) && (has_room || is_at_cap(f));
 }
 
-
 static bool is_decoding(const struct serving_facts *f)
 {
         return reads_memory(f) && is_least(f->running, SERVING_IDLE) && !is_batch_small(f);

@@ -19,6 +19,7 @@ from serving import Server as Serve
 from test_top import Terminal
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "serving"))
+import blind  # noqa: E402
 from model import Load  # noqa: E402
 from play import PID, Player  # noqa: E402
 from scenarios import SCENARIOS, judge, judge_all  # noqa: E402
@@ -166,23 +167,28 @@ def test_serve_exposes_the_server(program, play, tmp_path):
     assert 'limiter="batch.small"} 1' in text
 
 
-QUICK = (0, 6, 12, 24, 27)
+QUICK = [SCENARIOS[i] for i in (0, 6, 12, 24, 27)] + [blind.SCENARIOS[i] for i in (16, 19, 24, 28)]
+
+
+def judge_twice(program, scenarios, at_a_time):
+    """A player on a busy machine answers late, and then nothing is known: once more, alone."""
+    got = [verdict for verdict, _ in judge_all(program, scenarios, at_a_time)]
+    return [judge(program, load)[0] if verdict == "unknown" else verdict for verdict, (_, _, load) in zip(got, scenarios)]
 
 
 def test_some_limits(program):
-    some = [SCENARIOS[i] for i in QUICK]
-    got = [verdict for verdict, _ in judge_all(program, some, 2)]
-    # A player on a busy machine answers late, and then nothing is known: once more, alone.
-    got = [judge(program, load)[0] if verdict == "unknown" else verdict for verdict, (_, _, load) in zip(got, some)]
-    assert got == [want for want, _, _ in some]
+    """Of one nobody knows what limits it: its queue may wait for memory of which the engine says nothing."""
+    got = judge_twice(program, QUICK, 2)
+    assert got == [want if words != "TGI, which says nothing of its cache" else "unknown" for want, words, _ in QUICK]
 
 
 @pytest.mark.long
-def test_thirty_limits(program):
-    """At least 27 of thirty are right, and none is misleading."""
-    got = [verdict for verdict, _ in judge_all(program, SCENARIOS)]
-    wrong = [(words, verdict) for (want, words, _), verdict in zip(SCENARIOS, got) if verdict != want]
-    assert len(wrong) <= 3 and {verdict for _, verdict in wrong} <= {"unknown"}, wrong
+@pytest.mark.parametrize("scenarios", [SCENARIOS, blind.SCENARIOS, blind.LAST], ids=["first", "blind", "last"])
+def test_thirty_limits(program, scenarios):
+    """At least nine of ten are right, and none is misleading."""
+    got = judge_twice(program, scenarios, 3)
+    wrong = [(words, verdict) for (want, words, _), verdict in zip(scenarios, got) if verdict != want]
+    assert len(wrong) <= len(scenarios) / 10 and {verdict for _, verdict in wrong} <= {"unknown"}, wrong
 
 
 def test_top_shows_the_server_above_the_processes(program, play, tmp_path):

@@ -331,22 +331,62 @@ static void servers_that_hold_a_gpu_are_found(void **state UNUSED)
         assert_int_equal(system(command), 0);
 }
 
+/* 100 starts the front end 101, which listens, and 102 with the GPU; 103 belongs to 101. 200 is its
+ * own. */
+static void the_processes_of_a_server_are_found(void **state UNUSED)
+{
+        static const char tcp[] =
+            "  sl\n   0: 00000000:0BB8 00000000:0000 0A 0:0 00:0 0  0 0 77 1\n";
+        char root[] = "/tmp/assay-test-engines-XXXXXX", command[64];
+        struct engine_place place;
+        assert_non_null(mkdtemp(root));
+        put_file(root, "proc/self/net/tcp", tcp, sizeof(tcp) - 1);
+        put_process(root, 90, 1, LINE("bash"), "/dev/null");
+        put_process(root, 100, 90, LINE("text-generation-launcher"), "/dev/null");
+        put_process(root, 101, 100, LINE("text-generation-router"), "socket:[77]");
+        put_process(root, 102, 100, LINE("python3\0server"), "/dev/nvidia0");
+        put_process(root, 103, 101, LINE("helper"), "/dev/null");
+        put_process(root, 200, 90, LINE("python3\0x.py"), "/dev/nvidia1");
+        int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct listing *listing = NULL;
+        assert_int_equal(listing_open(fd, &listing), 0);
+        assert_int_equal(engines_find(fd, listing, &place, 1), 1);
+        assert_int_equal(place.pid, 101);
+        struct engine_family f[] = {{.pid = 101}, {.pid = 0}, {.pid = 4711}};
+        engines_fill_families(fd, listing, f, ARRAY_LEN(f));
+        assert_int_equal(f[0].head, 100);
+        assert_int_equal(f[0].n, 3);
+        const int32_t fronts[] = {101, 100, 103};
+        assert_memory_equal(f[0].fronts, fronts, sizeof(fronts));
+        assert_int_equal(f[1].n, 0);
+        assert_int_equal(f[2].n, 1); /* gone meanwhile */
+        listing_close(listing);
+        close(fd);
+        snprintf(command, sizeof(command), "rm -rf %s", root);
+        assert_int_equal(system(command), 0);
+}
+
 /* --- what limits a server -------------------------------------------------------------------- */
 
-/* A minute of a server and its GPUs that stay as they are. */
-static struct served decide(struct serving *s, struct serving_moment *m)
+/* A server and its GPUs that stay as they are. */
+static struct served decide_after(int seconds, struct serving *s, struct serving_moment *m)
 {
         static struct serving_window w;
         struct served ret = {0};
         memset(&w, 0, sizeof(w));
         snprintf(s->url, sizeof(s->url), "%s", "x");
         s->present = true;
-        for (int i = 1; i <= 60; i++) {
+        for (int i = 1; i <= seconds; i++) {
                 m->mono_ns = s->mono_ns = i * NS_PER_S;
                 serving_window_add(&w, s, m);
         }
         serving_window_decide(&w, s, &ret);
         return ret;
+}
+
+static struct served decide(struct serving *s, struct serving_moment *m)
+{
+        return decide_after(60, s, m);
 }
 
 static void set_gpus(struct serving_moment *m, double n, enum limiter limiter, double busy,
@@ -358,6 +398,78 @@ static void set_gpus(struct serving_moment *m, double n, enum limiter limiter, d
         m->input[SERVING_IN_TENSOR] = value_ok(tensor);
         m->input[SERVING_IN_DRAM] = value_ok(dram);
         m->input[SERVING_IN_POWER] = value_ok(500 * n);
+}
+
+/* A server of ten requests, where its memory for keys and values and what it counts at a time are
+ * as they are. */
+static void a_queue_needs_a_reason(void **state UNUSED)
+{
+        static const struct {
+                enum engine_kind kind;
+                double waiting, cache; /* negative: it does not say */
+                enum serving_limiter want;
+                const char *why;
+        } rows[] = {
+            {ENGINE_VLLM, 0, 0.1, SERVING_LIMIT_BATCH, "no more requests come"},
+            {ENGINE_TGI, 0, -1, SERVING_LIMIT_BATCH, "likewise, of a cache that is unknown"},
+            {ENGINE_TGI, 20, -1, SERVING_LIMIT_UNKNOWN, "for the cache, or for a place"},
+            {ENGINE_LLAMACPP, 20, -1, SERVING_LIMIT_BATCH, "its queue is for places"},
+            {ENGINE_VLLM, 20, 0.95, SERVING_LIMIT_CACHE, "for the cache"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct serving s = {.kind = rows[i].kind};
+                struct serving_moment m = {0};
+                print_message("%s\n", rows[i].why);
+                set_gpus(&m, 1, LIMITER_MEMORY_BANDWIDTH, 1, 0.1, 0.9);
+                s.v[SERVING_RUNNING] = value_ok(10);
+                s.v[SERVING_WAITING] = value_ok(rows[i].waiting);
+                if (rows[i].cache >= 0)
+                        s.v[SERVING_CACHE_USED] = value_ok(rows[i].cache);
+                assert_int_equal(decide(&s, &m).limit, rows[i].want);
+        }
+}
+
+/* The gauge is 0 at each look. */
+static void a_lull_is_not_a_lack_of_requests(void **state UNUSED)
+{
+        static const struct {
+                double busy, batch;
+                int seconds;
+                enum serving_limiter want;
+                const char *why;
+        } rows[] = {
+            {0.05, 0, 1, SERVING_LIMIT_EMPTY, "nothing runs"},
+            {0.4, 0.3, 1, SERVING_LIMIT_UNKNOWN, "it works, and was seen for a moment"},
+            {0.4, 0.3, 20, SERVING_LIMIT_EMPTY, "the same for long"},
+            {0.4, 0.9, 20, SERVING_LIMIT_UNKNOWN, "one is under way most of the time"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct serving s = {.kind = ENGINE_VLLM};
+                struct serving_moment m = {0};
+                print_message("%s\n", rows[i].why);
+                set_gpus(&m, 1, LIMITER_HOST_WAITING, rows[i].busy, 0.1, 0.3);
+                s.v[SERVING_RUNNING] = s.v[SERVING_WAITING] = value_ok(0);
+                s.v[SERVING_BATCH] = value_ok(rows[i].batch);
+                assert_int_equal(decide_after(rows[i].seconds, &s, &m).limit, rows[i].want);
+        }
+}
+
+static void what_is_read_over_the_network_is_told_apart(void **state UNUSED)
+{
+        static const struct {
+                double read, received;
+                enum serving_limiter want;
+        } rows[] = {{5e8, 1e7, SERVING_LIMIT_START_STORAGE},
+                    {5e8, 5.2e8, SERVING_LIMIT_START_NETWORK},
+                    {0, 5e8, SERVING_LIMIT_START_NETWORK},
+                    {1e8, 1e8, SERVING_LIMIT_UNKNOWN}};
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct serving s = {.kind = ENGINE_VLLM};
+                struct serving_moment m = {0};
+                m.input[SERVING_IN_READ] = value_ok(rows[i].read);
+                m.input[SERVING_IN_RECEIVED] = value_ok(rows[i].received);
+                assert_int_equal(decide(&s, &m).limit, rows[i].want);
+        }
 }
 
 static void headroom_ends_at_the_fullest_unit(void **state UNUSED)
@@ -448,6 +560,10 @@ int main(void)
             cmocka_unit_test(a_command_line_says_the_port),
             cmocka_unit_test(sockets_that_listen_are_found),
             cmocka_unit_test(servers_that_hold_a_gpu_are_found),
+            cmocka_unit_test(the_processes_of_a_server_are_found),
+            cmocka_unit_test(a_queue_needs_a_reason),
+            cmocka_unit_test(a_lull_is_not_a_lack_of_requests),
+            cmocka_unit_test(what_is_read_over_the_network_is_told_apart),
             cmocka_unit_test(headroom_ends_at_the_fullest_unit),
             cmocka_unit_test(a_gpu_is_spare_where_the_others_carry_the_load),
             cmocka_unit_test(advice_is_in_the_engines_words),
