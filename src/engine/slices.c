@@ -38,7 +38,7 @@ static void copy_identity(const struct entity *slice, struct entity *whole)
 {
         static const enum entity_text shared[] = {
             ENTITY_TEXT_MODEL,  ENTITY_TEXT_PCI,  ENTITY_TEXT_SERIAL, ENTITY_TEXT_DRIVER,
-            ENTITY_TEXT_DEVICE, ENTITY_TEXT_NUMA, ENTITY_TEXT_HOST};
+            ENTITY_TEXT_DEVICE, ENTITY_TEXT_NUMA, ENTITY_TEXT_HOST,   ENTITY_TEXT_VBIOS};
         for (size_t i = 0; i < ARRAY_LEN(shared); i++) {
                 const char *text = slice->text[shared[i]];
                 if (whole->text[shared[i]][0] == '\0')

@@ -48,7 +48,8 @@ struct entity_key {
         ENTITY_TEXT(JOB, "job")                                                                    \
         ENTITY_TEXT(CONTAINER, "container")                                                        \
         ENTITY_TEXT(NAMESPACE, "namespace")                                                        \
-        ENTITY_TEXT(POD, "pod")
+        ENTITY_TEXT(POD, "pod")                                                                    \
+        ENTITY_TEXT(VBIOS, "vbios")
 
 enum entity_text {
 #define ENTITY_TEXT(id, name) ENTITY_TEXT_##id,

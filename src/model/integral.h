@@ -43,6 +43,20 @@ struct integral_xid {
 /* Adds count errors of a number to a list with room for INTEGRAL_XIDS_MAX. */
 void integral_xids_add(struct integral_xid *list, size_t *n, uint32_t number, double count);
 
+/* XIDs of the last minutes, in order; where there are more, the oldest are lost. */
+#define XID_EVENTS_MAX 64
+#define XID_WINDOW_S 300
+struct xid_event {
+        uint32_t xid;
+        double n;
+        int64_t mono_ns;
+};
+struct xid_events {
+        bool counted; /* the source counts them: none is none */
+        struct xid_event list[XID_EVENTS_MAX];
+        size_t n;
+};
+
 /* Why a GPU that is held computes nothing. */
 enum idle_reason {
 #define IDLE_REASON(id, name, words) IDLE_##id,

@@ -43,7 +43,8 @@ bool expose_write(struct exposer *e, const struct live_moment *m,
         if (!LIST_RESERVE(e->gpus, m->n, e->cap))
                 return false;
         for (size_t i = 0; i < m->n; i++)
-                e->gpus[i] = (struct exposed_gpu){&m->gpus[i].row, &m->gpus[i].in, m->gpus[i].up};
+                e->gpus[i] = (struct exposed_gpu){&m->gpus[i].row, &m->gpus[i].in, m->gpus[i].up,
+                                                  &m->gpus[i].xids};
         const struct exposition_input in = {.gpus = e->gpus,
                                             .n = m->n,
                                             .owners = m->owners,

@@ -74,6 +74,30 @@ static bool answers(const struct frame *f, const struct sample *s)
         return !lost && integrals_fresh(f, s);
 }
 
+static void add_xid_event(struct xid_events *events, uint32_t xid, double n, int64_t now)
+{
+        if (events->n == XID_EVENTS_MAX)
+                memmove(&events->list[0], &events->list[1], --events->n * sizeof(events->list[0]));
+        events->list[events->n++] = (struct xid_event){xid, n, now};
+}
+
+/* What the counters grew by since before. */
+static void keep_xids(struct live_gpu *g, const struct integral_xid *before, size_t n, int64_t now)
+{
+        struct xid_events *events = &g->xids;
+        size_t gone = 0;
+        while (gone < events->n && now - events->list[gone].mono_ns > XID_WINDOW_S * NS_PER_S)
+                gone++;
+        events->n -= gone;
+        memmove(&events->list[0], &events->list[gone], events->n * sizeof(events->list[0]));
+        events->counted |= value_is_set(g->row.sample.m[METRIC_XID_COUNT]);
+        for (size_t i = 0; i < g->in.n_xids; i++) {
+                double grown = g->in.xids[i].n - (i < n ? before[i].n : 0);
+                if (grown > 0)
+                        add_xid_event(events, g->in.xids[i].xid, grown, now);
+        }
+}
+
 static void live_add_row(struct live *l, const struct frame *f, size_t at, int64_t now)
 {
         const struct row *row = &f->rows[at];
@@ -84,9 +108,13 @@ static void live_add_row(struct live *l, const struct frame *f, size_t at, int64
         }
         if (l->config.past && !f->stale)
                 past_add(l->config.past, m->key, row, f->mono_ns);
+        struct integral_xid xids[INTEGRAL_XIDS_MAX];
+        size_t n_xids = m->gpu.in.n_xids;
+        memcpy(xids, m->gpu.in.xids, n_xids * sizeof(xids[0]));
         integrals_add(&m->gpu.in, &m->it, f, row, m->gpu.owned);
         m->gpu.who = *row->sample.who;
         m->gpu.row = *row;
+        keep_xids(&m->gpu, xids, n_xids, now);
         m->seen_ns = now;
         if (answers(f, &row->sample))
                 m->fresh_ns = now;

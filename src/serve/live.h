@@ -41,6 +41,7 @@ struct live_gpu {
         bool up;       /* its values are of now */
         bool in_frame; /* the newest frame had it */
         bool owned;    /* a job or a container has it */
+        struct xid_events xids;
 };
 
 struct live_status {

@@ -1,6 +1,8 @@
 /* The reading side: a session, also one that still grows or whose recorder died. */
+#include "base/attr.h"
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/strbuf.h"
 #include "base/text.h"
 #include "session/reader.h"
 
@@ -147,16 +149,34 @@ static bool add_entity(struct session_reader *r, sqlite3_stmt *h)
 
 #define ENTITIES_MAX 4096
 
-static int load_entities(struct session_reader *r)
+/* Files of older versions lack the facts that are newer. */
+static bool has_text(struct session_reader *r, const char *name)
 {
         struct statement q = {.db = &r->db};
-        q.r = sqlite3_prepare_v2(r->db.h,
-                                 "SELECT id, kind, label, idx, gi, ci, flat"
-#define ENTITY_TEXT(id, name) ", " name
-                                 ENTITY_TEXTS(ENTITY_TEXT)
+        q.r = sqlite3_prepare_v2(
+            r->db.h, "SELECT 1 FROM pragma_table_info('entity') WHERE name = ?", -1, &q.h, NULL);
+        db_bind_text(&q, name);
+        bool there = db_step(&q) > 0;
+        sqlite3_finalize(q.h);
+        return there;
+}
+
+static int load_entities(struct session_reader *r)
+{
+        static const char *const texts[ENTITY_TEXT_COUNT] = {
+#define ENTITY_TEXT(id, name) [ENTITY_TEXT_##id] = name,
+            ENTITY_TEXTS(ENTITY_TEXT)
 #undef ENTITY_TEXT
-                                     " FROM entity",
-                                 -1, &q.h, NULL);
+        };
+        struct strbuf sql = {0};
+        strbuf_puts(&sql, "SELECT id, kind, label, idx, gi, ci, flat");
+        for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+                strbuf_putf(&sql, ", %s", has_text(r, texts[i]) ? texts[i] : "NULL");
+        strbuf_puts(&sql, " FROM entity");
+        struct statement q = {.db = &r->db};
+        q.r = sql.failed ? SQLITE_NOMEM
+                         : sqlite3_prepare_v2(r->db.h, strbuf_str(&sql), -1, &q.h, NULL);
+        strbuf_finish(&sql);
         int got;
         while ((got = db_step(&q)) > 0 && r->n < ENTITIES_MAX) {
                 if (!add_entity(r, q.h)) {

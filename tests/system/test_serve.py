@@ -421,18 +421,19 @@ def test_variables_of_dcgm_exporter(serve, tmp_path):
 
 def test_fields_that_a_collectors_file_asks_for(program, tmp_path):
     """Fields beyond the usual ones, where the source has them; the serial number as a label; what there is none of is said."""
-    values = {"PSTATE": 2, "POWER_VIOLATION": 5_000_000_000, "THERMAL_VIOLATION": 7_000_000_000, "ECC_SBE_AGG_TOTAL": 11, "ECC_DBE_AGG_TOTAL": 1, "RETIRED_SBE": 3, "RETIRED_DBE": 4,
+    values = {"PSTATE": 2, "FAN_SPEED": 41, "SYNC_BOOST_VIOLATION": 1_000_000_000, "BOARD_LIMIT_VIOLATION": 2_000_000_000, "LOW_UTIL_VIOLATION": 3_000_000_000,
+              "RELIABILITY_VIOLATION": 4_000_000_000, "TOTAL_APP_CLOCKS_VIOLATION": 6_000_000_000, "TOTAL_BASE_CLOCKS_VIOLATION": 8_000_000_000, "RETIRED_PENDING": 1, "POWER_VIOLATION": 5_000_000_000, "THERMAL_VIOLATION": 7_000_000_000, "ECC_SBE_AGG_TOTAL": 11, "ECC_DBE_AGG_TOTAL": 1, "RETIRED_SBE": 3, "RETIRED_DBE": 4,
               "NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL": 5, "NVLINK_CRC_DATA_ERROR_COUNT_TOTAL": 6, "NVLINK_REPLAY_ERROR_COUNT_TOTAL": 8, "NVLINK_RECOVERY_ERROR_COUNT_TOTAL": 9}
-    labels = 'gpu="0",UUID="GPU-00000000-1111-2222-3333-444444444444",device="nvidia0",modelName="NVIDIA H200",Hostname="n1",DCGM_FI_DRIVER_VERSION="550.1",DCGM_FI_DEV_SERIAL="165042"'
+    labels = 'gpu="0",UUID="GPU-00000000-1111-2222-3333-444444444444",device="nvidia0",modelName="NVIDIA H200",Hostname="n1",DCGM_FI_DRIVER_VERSION="550.1",DCGM_FI_DEV_SERIAL="165042",DCGM_FI_DEV_VBIOS_VERSION="96.00.74"'
     (tmp_path / "in.prom").write_text("".join(f"DCGM_FI_DEV_{name}{{{labels}}} {value}\n" for name, value in {**values, "GPU_UTIL": 50, "FB_USED": 100}.items()))
     (tmp_path / "c.csv").write_text("".join(f"DCGM_FI_DEV_{name}, gauge, x\n" for name in values) +
-                                    "DCGM_FI_DEV_SERIAL, label, the serial number\nDCGM_FI_DRIVER_VERSION, label, x\nDCGM_FI_DEV_VBIOS_VERSION, label, x\nDCGM_FI_DEV_FAN_SPEED, gauge, x\n")
+                                    "DCGM_FI_DEV_SERIAL, label, the serial number\nDCGM_FI_DRIVER_VERSION, label, x\nDCGM_FI_DEV_VBIOS_VERSION, label, x\nDCGM_FI_DEV_BRAND, label, x\nDCGM_FI_DEV_ENCODER_STATS, gauge, x\n")
     with Server(program, tmp_path, tmp_path / "in.prom", "-f", tmp_path / "c.csv") as s:
         s.ready()
         text = s.metrics()
-        told = {line.split("{")[0][12:]: (float(line.rsplit(" ", 1)[1]), 'DCGM_FI_DEV_SERIAL="165042"' in line) for line in text.splitlines() if line.startswith("DCGM_FI_DEV_")}
+        told = {line.split("{")[0][12:]: (float(line.rsplit(" ", 1)[1]), 'DCGM_FI_DEV_SERIAL="165042",DCGM_FI_DEV_VBIOS_VERSION="96.00.74"' in line) for line in text.splitlines() if line.startswith("DCGM_FI_DEV_")}
         assert told == {name: (value, True) for name, value in values.items()}
-        assert "there is no label 'DCGM_FI_DEV_VBIOS_VERSION', ignoring" in s.text() and "there is no value for 'DCGM_FI_DEV_FAN_SPEED', ignoring" in s.text()
+        assert "there is no label 'DCGM_FI_DEV_BRAND', ignoring" in s.text() and "there is no value for 'DCGM_FI_DEV_ENCODER_STATS', ignoring" in s.text()
     with Server(program, tmp_path, tmp_path / "in.prom") as s:
         s.ready()
         assert "DCGM_FI_DEV_SERIAL" not in s.metrics()

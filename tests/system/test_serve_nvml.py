@@ -133,6 +133,29 @@ def test_an_xid_is_counted(nvml):
     s.wait(lambda: total(s.metrics(), "assay_gpu_xid_total", xid="31") >= 1, 40)
 
 
+ASKED = {"FAN_SPEED": 41, "PSTATE": 2, "POWER_VIOLATION": 7019260512, "LOW_UTIL_VIOLATION": 63602433024, "TOTAL_APP_CLOCKS_VIOLATION": 5_000_000_000, "ECC_SBE_AGG_TOTAL": 12, "ECC_DBE_AGG_TOTAL": 3}
+
+
+def test_fields_that_only_a_collectors_file_asks_for(nvml, tmp_path):
+    """Of the driver itself: performance state, fan, violations, aggregate ECC, the board's own texts; dcgm-exporter's count of XIDs in a window."""
+    (tmp_path / "c.csv").write_text("".join(f"DCGM_FI_DEV_{name}, gauge, x\n" for name in ASKED) +
+                                    "DCGM_EXP_XID_ERRORS_COUNT, gauge, x\nDCGM_FI_DEV_VBIOS_VERSION, label, x\n")
+    add = "nvmlDeviceGetFanSpeed = 0 41\nnvmlDeviceGetPerformanceState = 0 2\nnvmlDeviceGetVbiosVersion = 0 96.00.A5.00.01\nnvmlDeviceGetFieldValues/85 = 0 5000000000 3\nnvmlDeviceGetTotalEccErrors/10 = 0 12\nnvmlDeviceGetTotalEccErrors/11 = 0 3\n"
+    s = nvml("-f", tmp_path / "c.csv", add=add + "@1 xid = 31\n@2 xid = 31\n@2 xid = 79\n").ready()
+    text = s.wait(lambda: (t := s.metrics()) and "DCGM_FI_DEV_ECC_SBE_AGG_TOTAL{" in t and total(t, "DCGM_EXP_XID_ERRORS_COUNT") == 3 and t, 40)
+    assert {name: total(text, f"DCGM_FI_DEV_{name}") for name in ASKED} == ASKED
+    assert total(text, "DCGM_EXP_XID_ERRORS_COUNT", xid="31") == 2 and total(text, "DCGM_EXP_XID_ERRORS_COUNT", xid="79", window_size_in_ms="300000") == 1
+    assert all('DCGM_FI_DEV_VBIOS_VERSION="96.00.A5.00.01"' in line for line in text.splitlines() if line.startswith("DCGM_FI_DEV_"))
+
+
+def test_no_xid_is_a_count_of_none(nvml, tmp_path):
+    """One line without a number, as theirs."""
+    (tmp_path / "c.csv").write_text("DCGM_EXP_XID_ERRORS_COUNT, gauge, x\n")
+    s = nvml("-f", tmp_path / "c.csv").ready()
+    text = s.wait(lambda: (t := s.metrics()) and "DCGM_EXP_XID_ERRORS_COUNT{" in t and t)
+    assert re.search(r'^DCGM_EXP_XID_ERRORS_COUNT\{[^}]*window_size_in_ms="300000"\} 0$', text, re.M) and "xid=" not in text
+
+
 def test_an_xid_is_told_when_it_comes(nvml, tmp_path):
     """With its number, and once: also after a restart that brings the counters back."""
     s = nvml("--log-format", "logfmt", "--state", tmp_path / "state", add="@1 xid = 79\n@1 xid = 31\n@2 xid = 31\n").ready()

@@ -69,6 +69,7 @@ static void fill_frame(struct frame *f, int tick)
                 }
                 rows[i].sample.m[METRIC_SM_ACTIVE] = value_ok((tick % 1000) / 1000.0);
                 rows[i].sample.m[METRIC_XID_COUNT] = value_ok(0);
+                rows[i].sample.m[METRIC_STALLED] = value_ok(0); /* that would be an event */
         }
 }
 

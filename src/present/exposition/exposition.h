@@ -34,8 +34,9 @@ struct exposition_options {
         size_t n_chosen;
         bool own;          /* our own families */
         bool owner_labels; /* who holds the GPU, on dcgm-exporter's series too */
+        bool xid_window;   /* a collectors file asks how many XIDs there were in the last minutes */
         bool no_hostname;
-        bool serial_label;              /* a collectors file asks for the board's serial number */
+        bool serial_label, vbios_label; /* a collectors file asks for the board's own */
         char hostname[ENTITY_TEXT_MAX]; /* of this machine, and where the source tells none */
         char own_host[ENTITY_TEXT_MAX]; /* what sources call this machine: hostname stands for it */
         const char *version;
@@ -44,7 +45,8 @@ struct exposition_options {
 struct exposed_gpu {
         const struct row *row;
         const struct integrals *in;
-        bool up; /* its values are of now */
+        bool up;                       /* its values are of now */
+        const struct xid_events *xids; /* of the last minutes; NULL: nobody keeps them */
 };
 
 enum tick_result { TICK_ON_TIME, TICK_LATE, TICK_MISSED, TICK_RESULTS };

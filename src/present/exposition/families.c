@@ -84,7 +84,8 @@ void exposition_choose_default(struct exposition_options *o, unsigned dialects)
 static bool choose_named(struct exposition_options *o, unsigned dialects, const char *name,
                          enum family_type type, const char *help)
 {
-        bool known = false;
+        bool known = strcmp(name, DCGM_XID_WINDOW) == 0;
+        o->xid_window |= known;
         for (size_t i = 0; i < ARRAY_LEN(dcgm); i++) {
                 bool classic = strcmp(dcgm[i].name[DCGM_CLASSIC], name) == 0;
                 if (!classic && strcmp(dcgm[i].name[DCGM_NEW], name) != 0)
@@ -106,19 +107,25 @@ static bool is_label(const char *type)
         return strcasecmp(type, "label") == 0;
 }
 
-/* The driver's version is a label anyhow. */
+/* Labels of the board, and the driver's version, which is a label anyhow. */
 static void choose_label(struct exposition_options *o, const char *name, struct strbuf *notices)
 {
-        static const char *const serial[] = {"DCGM_FI_DEV_SERIAL", "DCGM_FI_DEV_BOARD_SERIAL"};
-        static const char *const always[] = {"DCGM_FI_DRIVER_VERSION",
-                                             "DCGM_FI_SYSTEM_DRIVER_VERSION"};
-        for (size_t i = 0; i < ARRAY_LEN(serial); i++) {
-                if (strcmp(name, serial[i]) == 0) {
-                        o->serial_label = true;
+        const struct {
+                const char *names[DCGM_DIALECTS];
+                bool *chosen; /* NULL: always */
+        } labels[] = {
+            {{"DCGM_FI_DEV_SERIAL", "DCGM_FI_DEV_BOARD_SERIAL"}, &o->serial_label},
+            {{"DCGM_FI_DEV_VBIOS_VERSION", "DCGM_FI_DEV_VBIOS_VERSION"}, &o->vbios_label},
+            {{"DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION"}, NULL},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
+                for (enum exposition_dialect d = 0; d < DCGM_DIALECTS; d++) {
+                        if (strcmp(name, labels[i].names[d]) != 0)
+                                continue;
+                        if (labels[i].chosen)
+                                *labels[i].chosen = true;
                         return;
                 }
-                if (strcmp(name, always[i]) == 0)
-                        return;
         }
         strbuf_putf(notices, "collectors: there is no label '%.80s', ignoring\n", name);
 }
@@ -173,13 +180,13 @@ int exposition_choose(struct exposition_options *o, unsigned dialects, char *tex
         text += mark;
         len -= mark;
         o->n_chosen = 0;
-        o->serial_label = false;
+        o->serial_label = o->vbios_label = o->xid_window = false;
         blank_comments(text, len);
         csvtext_init(&rows, text, len);
         while (r == 0 && csvtext_next(&rows))
                 r = read_row(o, dialects, &rows, notices, err);
         csvtext_finish(&rows);
-        if (r == 0 && o->n_chosen == 0 && dialects) {
+        if (r == 0 && o->n_chosen == 0 && !o->xid_window && dialects) {
                 err_set(err, ERR_DATA, "collectors: the file names no field that is known");
                 r = err_hint(err, "write rows as 'DCGM_FI_DEV_GPU_TEMP, gauge, help text'");
         }

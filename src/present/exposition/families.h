@@ -3,6 +3,9 @@
 
 #include "present/exposition/exposition.h"
 
+/* Of dcgm-exporter itself, not of DCGM: how many XIDs there were in the last minutes. */
+#define DCGM_XID_WINDOW "DCGM_EXP_XID_ERRORS_COUNT"
+
 enum family_form { FORM_INT, FORM_REAL };
 
 struct dcgm_family {

@@ -63,6 +63,8 @@ static void make_dcgm_labels(const struct text *t, const struct entity *e,
         static const char *const host_names[] = {"Hostname", "hostname"};
         static const char *const serial_names[] = {"DCGM_FI_DEV_SERIAL",
                                                    "DCGM_FI_DEV_BOARD_SERIAL"};
+        static const char *const vbios_names[] = {"DCGM_FI_DEV_VBIOS_VERSION",
+                                                  "DCGM_FI_DEV_VBIOS_VERSION"};
         static const char *const driver_names[] = {"DCGM_FI_DRIVER_VERSION",
                                                    "DCGM_FI_SYSTEM_DRIVER_VERSION"};
         const struct entity *parent = e->kind == ENTITY_GPU ? e : text_parent_of(t->in, e);
@@ -87,6 +89,9 @@ static void make_dcgm_labels(const struct text *t, const struct entity *e,
         if (t->o->serial_label)
                 text_put_label_if(out, serial_names[dialect],
                                   text_of_device(e, parent, ENTITY_TEXT_SERIAL));
+        if (t->o->vbios_label)
+                text_put_label_if(out, vbios_names[dialect],
+                                  text_of_device(e, parent, ENTITY_TEXT_VBIOS));
         if (t->o->owner_labels)
                 put_owner_labels(out, t->in, e, uuid);
 }
@@ -157,6 +162,54 @@ static void put_dcgm_family(struct text *t, const struct chosen_family *c)
         }
 }
 
+static const struct strbuf *dcgm_labels_of(const struct text *t, size_t gpu)
+{
+        const struct strbuf *classic = &t->labels[gpu].dcgm[DCGM_CLASSIC];
+        return classic->len > 0 ? classic : &t->labels[gpu].dcgm[DCGM_NEW];
+}
+
+static void put_xid_line(struct text *t, const struct strbuf *labels, const char *xid, double n)
+{
+        strbuf_puts(t->out, DCGM_XID_WINDOW "{");
+        strbuf_put(t->out, labels->s, labels->len);
+        strbuf_putf(t->out, ",window_size_in_ms=\"%d\"%s} ", XID_WINDOW_S * 1000, xid);
+        text_put_decimal(t->out, n, 0);
+        strbuf_putc(t->out, '\n');
+}
+
+/* One line a number, or one of 0 without a number. */
+static void put_xids_of(struct text *t, const struct strbuf *labels, const struct xid_events *x)
+{
+        struct integral_xid sums[INTEGRAL_XIDS_MAX];
+        size_t n = 0;
+        for (size_t i = 0; i < x->n; i++)
+                integral_xids_add(sums, &n, x->list[i].xid, x->list[i].n);
+        if (n == 0)
+                put_xid_line(t, labels, "", 0);
+        for (size_t i = 0; i < n; i++) {
+                char xid[32];
+                snprintf(xid, sizeof(xid), ",xid=\"%u\"", sums[i].xid);
+                put_xid_line(t, labels, xid, sums[i].n);
+        }
+}
+
+/* dcgm-exporter's own count: a gauge of a window that slides. */
+static void put_xid_window(struct text *t)
+{
+        bool begun = false;
+        for (size_t i = 0; i < t->in->n; i++) {
+                const struct exposed_gpu *g = &t->in->gpus[i];
+                const struct strbuf *labels = dcgm_labels_of(t, i);
+                if (!g->up || !g->xids || !g->xids->counted || labels->len == 0)
+                        continue;
+                if (!begun)
+                        text_put_head(t, DCGM_XID_WINDOW, "", "gauge",
+                                      "XID errors in the last five minutes, by number.");
+                begun = true;
+                put_xids_of(t, labels, g->xids);
+        }
+}
+
 /* ------------------------------------------------------------------------------------------- */
 
 static void make_labels(struct text *t)
@@ -164,6 +217,7 @@ static void make_labels(struct text *t)
         bool dialects[DCGM_DIALECTS] = {false};
         for (size_t i = 0; i < t->o->n_chosen; i++)
                 dialects[t->o->chosen[i].dialect] = true;
+        dialects[DCGM_CLASSIC] |= t->o->xid_window && !dialects[DCGM_NEW];
         for (size_t i = 0; i < t->in->n; i++) {
                 const struct entity *e = t->in->gpus[i].row->sample.who;
                 own_make_labels(t, e, &t->labels[i].own);
@@ -196,6 +250,8 @@ void exposition_write(const struct exposition_options *o, const struct expositio
         make_labels(&t);
         for (size_t i = 0; i < o->n_chosen; i++)
                 put_dcgm_family(&t, &o->chosen[i]);
+        if (o->xid_window)
+                put_xid_window(&t);
         if (o->own)
                 own_put_all(&t);
         if (openmetrics)

@@ -22,6 +22,12 @@ static bool is_spare(unsigned id)
         return id == 200 || id == 201 || id == 843 || id == 897;
 }
 
+/* Told by exporters and captures, and worth no time of the engine here. */
+static bool is_for_exporters(unsigned id)
+{
+        return id == 191 || (id >= 242 && id <= 247);
+}
+
 /* Pipes and kinds of tensor work come from other counters than SM, tensor, memory and links. */
 static bool in_one_pass(unsigned id)
 {
@@ -48,7 +54,7 @@ static void add_ids(const unsigned *wanted, size_t n, enum dcgm_plan plan,
 {
         for (size_t i = 0; i < n && ret->n < DCGM_IDS_MAX; i++) {
                 bool exists = !known || known->n == 0 || dcgm_knows_field(known, wanted[i]);
-                if (exists && in_plan(wanted[i], plan))
+                if (exists && !is_for_exporters(wanted[i]) && in_plan(wanted[i], plan))
                         ret->id[ret->n++] = wanted[i];
         }
 }

@@ -57,11 +57,20 @@ enum { NVML_TEMPERATURE_GPU = 0 };
 enum { NVML_THRESHOLD_SHUTDOWN = 0, NVML_THRESHOLD_SLOWDOWN = 1, NVML_THRESHOLD_GPU_MAX = 3 };
 enum { NVML_PCIE_TX = 0, NVML_PCIE_RX = 1 }; /* KB/s over 20 ms */
 enum { NVML_ECC_CORRECTED = 0, NVML_ECC_UNCORRECTED = 1 };
-enum { NVML_ECC_VOLATILE = 0 };
+enum { NVML_ECC_VOLATILE = 0, NVML_ECC_AGGREGATE = 1 };
+enum { NVML_PSTATE_UNKNOWN = 32 };
 enum { NVML_RETIRED_DBE = 1 };
 enum { NVML_EVENT_XID = 0x8 };
 enum {
+        NVML_FI_VIOLATION_POWER = 74, /* ns, cumulative, as those that follow */
+        NVML_FI_VIOLATION_THERMAL = 75,
+        NVML_FI_VIOLATION_SYNC = 76,
+        NVML_FI_VIOLATION_BOARD = 77,
+        NVML_FI_VIOLATION_LOW_UTIL = 78,
+        NVML_FI_VIOLATION_RELIABILITY = 79,
         NVML_FI_MEMORY_TEMP = 82,
+        NVML_FI_VIOLATION_APP_CLOCKS = 85,
+        NVML_FI_VIOLATION_BASE_CLOCKS = 86,
         NVML_FI_NVLINK_TX = 138, /* KiB, cumulative; scope UINT32_MAX is all links */
         NVML_FI_NVLINK_RX = 139,
         NVML_FI_SLOTS = 204, /* ids below this are worth recording */

@@ -49,6 +49,7 @@ static void identify_gpu(struct nvml_device *d, struct nvml_row *row)
         struct nvml_pci pci = {0};
         unsigned number;
         read_text(lib->serial, d->handle, text(row, NVML_TEXT_SERIAL));
+        read_text(lib->vbios, d->handle, text(row, NVML_TEXT_VBIOS));
         if (NVML_CALL(lib, pci_info, d->handle, &pci) == 0)
                 put_pci(pci.bus_id, text(row, NVML_TEXT_PCI));
         if (NVML_CALL(lib, minor_number, d->handle, &number) == 0)

@@ -226,7 +226,36 @@ static void read_nvlink(struct nvml_device *d, size_t i UNUSED)
 
 static void read_power_limit(struct nvml_device *d, size_t i UNUSED)
 {
+        unsigned pstate = NVML_PSTATE_UNKNOWN;
         put_u32(d, NVML_FIELD_POWER_LIMIT, d->env->lib.power_limit);
+        put_u32(d, NVML_FIELD_FAN_SPEED, d->env->lib.fan_speed);
+        int rc = NVML_CALL(&d->env->lib, pstate, d->handle, &pstate);
+        lane_put(d, 0, NVML_FIELD_PSTATE,
+                 rc == 0 && pstate >= NVML_PSTATE_UNKNOWN ? NVML_NOT_SUPPORTED : rc, pstate);
+}
+
+/* All with one call. */
+static void read_violations(struct nvml_device *d, size_t i UNUSED)
+{
+        static const struct {
+                enum nvml_field field;
+                uint32_t id;
+        } kinds[] = {
+            {NVML_FIELD_VIOLATION_POWER, NVML_FI_VIOLATION_POWER},
+            {NVML_FIELD_VIOLATION_THERMAL, NVML_FI_VIOLATION_THERMAL},
+            {NVML_FIELD_VIOLATION_SYNC, NVML_FI_VIOLATION_SYNC},
+            {NVML_FIELD_VIOLATION_BOARD, NVML_FI_VIOLATION_BOARD},
+            {NVML_FIELD_VIOLATION_LOW_UTIL, NVML_FI_VIOLATION_LOW_UTIL},
+            {NVML_FIELD_VIOLATION_RELIABILITY, NVML_FI_VIOLATION_RELIABILITY},
+            {NVML_FIELD_VIOLATION_APP_CLOCKS, NVML_FI_VIOLATION_APP_CLOCKS},
+            {NVML_FIELD_VIOLATION_BASE_CLOCKS, NVML_FI_VIOLATION_BASE_CLOCKS},
+        };
+        struct nvml_field_value v[ARRAY_LEN(kinds)] = {0};
+        for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+                v[k].id = kinds[k].id;
+        int rc = NVML_CALL(&d->env->lib, field_values, d->handle, (int)ARRAY_LEN(kinds), v);
+        for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+                lane_put(d, 0, kinds[k].field, rc ? rc : v[k].rc, nvml_field_number(&v[k]));
 }
 
 static void read_bar1(struct nvml_device *d, size_t i UNUSED)
@@ -236,18 +265,23 @@ static void read_bar1(struct nvml_device *d, size_t i UNUSED)
         lane_put(d, 0, NVML_FIELD_BAR1_USED, rc, (double)m.used);
 }
 
-static void read_ecc(struct nvml_device *d, size_t i UNUSED)
+static void put_ecc(struct nvml_device *d, int since, enum nvml_field corrected,
+                    enum nvml_field uncorrected)
 {
-        static const enum nvml_field fields[] = {
-            [NVML_ECC_CORRECTED] = NVML_FIELD_ECC_CORRECTED,
-            [NVML_ECC_UNCORRECTED] = NVML_FIELD_ECC_UNCORRECTED,
+        const enum nvml_field fields[] = {
+            [NVML_ECC_CORRECTED] = corrected,
+            [NVML_ECC_UNCORRECTED] = uncorrected,
         };
         for (int kind = 0; kind < (int)ARRAY_LEN(fields); kind++) {
                 uint64_t v = 0;
-                int rc =
-                    NVML_CALL(&d->env->lib, ecc_errors, d->handle, kind, NVML_ECC_VOLATILE, &v);
+                int rc = NVML_CALL(&d->env->lib, ecc_errors, d->handle, kind, since, &v);
                 lane_put(d, 0, fields[kind], rc, (double)v);
         }
+}
+
+static void read_ecc(struct nvml_device *d, size_t i UNUSED)
+{
+        put_ecc(d, NVML_ECC_VOLATILE, NVML_FIELD_ECC_CORRECTED, NVML_FIELD_ECC_UNCORRECTED);
 }
 
 static void read_remapped(struct nvml_device *d, size_t i UNUSED)
@@ -268,6 +302,8 @@ static void read_retired(struct nvml_device *d, size_t i UNUSED)
         int rc = NVML_CALL(&d->env->lib, retired_pages, d->handle, NVML_RETIRED_DBE, &n, NULL);
         lane_put(d, 0, NVML_FIELD_RETIRED_DBE, rc == NVML_INSUFFICIENT_SIZE ? 0 : rc, n);
         put_u32(d, NVML_FIELD_RETIRED_PENDING, d->env->lib.retired_pending);
+        put_ecc(d, NVML_ECC_AGGREGATE, NVML_FIELD_ECC_CORRECTED_LIFE,
+                NVML_FIELD_ECC_UNCORRECTED_LIFE);
 }
 
 static void read_limits(struct nvml_device *d, size_t i UNUSED)
@@ -306,6 +342,7 @@ static const struct {
     [NVML_LANE_BAR1] = {read_bar1, false},
     [NVML_LANE_ECC] = {read_ecc, false},
     [NVML_LANE_REMAPPED] = {read_remapped, false},
+    [NVML_LANE_VIOLATIONS] = {read_violations, false},
     [NVML_LANE_RETIRED] = {read_retired, false},
     [NVML_LANE_LIMITS] = {read_limits, false},
 };

@@ -327,10 +327,11 @@ static int call_BAR1(const char *name, nvml_device dev, struct nvml_bar1 *ret)
         return rc;
 }
 
+/* Errors of the GPU's life are those of kinds 10 and 11. */
 static int call_ECC(const char *name, nvml_device dev, int kind, int counter, uint64_t *ret)
 {
         double v[NUMBERS_MAX];
-        int rc = counter == 0 ? numbers_of_kind(dev, name, kind, v) : NVML_INVALID_ARGUMENT;
+        int rc = numbers_of_kind(dev, name, counter == 0 ? kind : kind + 10, v);
         if (rc == 0)
                 *ret = (uint64_t)v[0];
         return rc;
