@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import math
+from array import array
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from . import show
@@ -158,11 +160,22 @@ class _Rows(List[Any]):
     def to_dict(self) -> List[Dict[str, Any]]:
         return [one.to_dict() for one in self]
 
-    def data(self) -> "pandas.DataFrame":
-        """A data frame: one row each. GPUs and what is missing are joined by commas, lines are in words; flops and evidence are columns."""
-        from .session import frame_of
+    def columns(self) -> Dict[str, Any]:
+        """Arrays of numbers (NaN is missing) and lists of texts. GPUs and what is missing are joined by commas, lines are in words; flops and evidence are columns."""
         rows = [_flat(row) for row in self.to_dict()]
-        return frame_of({name: [row.get(name) for row in rows] for name in dict.fromkeys(k for row in rows for k in row)})
+        return {name: _column([row.get(name) for row in rows]) for name in dict.fromkeys(k for row in rows for k in row)}
+
+    def data(self) -> "pandas.DataFrame":
+        """The same as a data frame: one row each."""
+        from .session import frame_of
+        return frame_of(self.columns())
+
+
+def _column(values: List[Any]) -> Any:
+    known = [v for v in values if v is not None]
+    if known and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in known):
+        return array("d", (math.nan if v is None else v for v in values))
+    return values
 
 
 def _flat(row: Mapping[str, Any]) -> Dict[str, Any]:

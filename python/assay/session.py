@@ -183,19 +183,19 @@ class Recording:
     def columns(self, what: str = "gpus", *, phase: Optional[str] = None, last: Optional[float] = None, gpus: Texts = None,
                 **options: Any) -> Dict[str, Column]:
         """Columns of "gpus" (a row a GPU and tick), of a level ("process", "user", "slurm", "cgroup", "system"; a row a
-        tick), of "phases", "events", "user_metrics" or "stacks" (a row a second, thread and line it was in): arrays of numbers (NaN is missing) or lists of texts. Names and
+        tick), of "phases", "steps", "events", "user_metrics", "findings", "stretches" or "stacks" (a row a second, thread and line it was in): arrays of numbers (NaN is missing) or lists of texts. Names and
         units are those of the JSON: SI, ratios from 0 to 1, `time` in seconds since 1970. "notebook:process" and so on
         have the columns and units of a notebook session. Needs no pandas.
 
         phase: only these phases; last: only the newest so many seconds; gpus: only these GPUs."""
+        if what in ("findings", "stretches"):
+            found = self.findings(phase=phase, gpus=gpus, **options)
+            return (found if what == "findings" else found.stretches).columns()
         return _read_table(self._file(), what, {"phase": phase, "last": last, "gpus": gpus, **options})
 
     def data(self, what: str = "gpus", *, phase: Optional[str] = None, last: Optional[float] = None, gpus: Texts = None,
              **options: Any) -> "pandas.DataFrame":
-        """The same as a pandas data frame; its attrs["units"] tells the unit of each column. Also of "findings" and "stretches"."""
-        if what in ("findings", "stretches"):
-            found = self.findings(phase=phase, gpus=gpus, **options)
-            return (found if what == "findings" else found.stretches).data()
+        """The same as a pandas data frame; its attrs["units"] tells the unit of each column."""
         columns = self.columns(what, phase=phase, last=last, gpus=gpus, **options)
         frame = frame_of(columns)
         frame.attrs["units"] = units_of(what, columns)

@@ -61,6 +61,9 @@ def test_markup_in_names_is_text(tmp_path):
 
 def test_data_frames(session):
     pytest.importorskip("pandas")
+    columns = session.columns("findings")
+    assert columns["text"] == [f.text for f in session.findings()] and list(columns["gpu_seconds"]) == [f.gpu_seconds for f in session.findings()]
+    assert len(session.columns("stretches")["limiter"]) == len(session.stretches())
     frame = session.findings().data()
     assert list(frame["limiter"])[0] == "compute.tensor" and frame["gpus"][0] == "0"
     frame = session.stretches(flops="bf16").data()
