@@ -32,7 +32,7 @@ __all__ = [
     "AssayDataError", "AssayError", "AssayFileExistsError", "AssayFileNotFoundError", "AssayPermissionError", "AssaySourceError", "AssayStateError",
     "AssayTimeoutError", "AssayValueError", "Cell", "Counts", "Diff", "E_DATA", "E_FORKED", "E_NO_SOURCE", "E_STOPPED", "E_USAGE", "Finding",
     "Findings", "Flops", "HWFiles", "HWMonitor", "LEVELS", "Monitor", "MonitorProtocol", "Place", "Plot", "Recording", "Report", "ResourceSummary",
-    "RunLog", "Session", "Stretch", "Stretches", "Tracker", "UnavailableMonitor", "build_resource_summary", "data", "diff", "integrations", "lib_version", "log_to",
+    "RunLog", "Session", "Stretch", "Stretches", "Tracker", "UnavailableMonitor", "build_resource_summary", "columns", "data", "diff", "integrations", "lib_version", "log_to",
     "metric", "open_session", "phase", "probe_jax_peak_memory_mb", "step", "step_end", "steps",
 ]
 
@@ -45,6 +45,11 @@ def __dir__() -> List[str]:
 def data(what: str = "gpus", **options: Any) -> Any:
     """A data frame of what this notebook, or the monitor that runs in this process, has measured: as Recording.data."""
     return _recording().data(what, **options)
+
+
+def columns(what: str = "gpus", **options: Any) -> Any:
+    """The same without pandas, as columns: as Recording.columns."""
+    return _recording().columns(what, **options)
 
 
 def _recording() -> Recording:

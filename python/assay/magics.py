@@ -39,7 +39,7 @@ HELP = f"""\
 %assay resources                          CPUs, memory, GPUs
 %assay data [FILE] [--level L]            the GPUs' samples, or a level's, as CSV or JSON, or as the data frame assay_df
 %assay history [FILE]                     the cells as CSV or JSON, or as the data frame cell_history_df
-%assay export [FILE]                      the session: a .zip or folder for notebook monitors, .assay, .csv, .jsonl
+%assay export [FILE]                      the session: a .zip or folder for notebook monitors, .assay, .csv, .jsonl, .parquet
 %assay import FILE                        look at a session instead
 %assay load-data FILE, load-history FILE  what was written, as loaded_perfdata_df and loaded_cell_history_df
 %assay script [FILE], %assay script end   write the cells in between, which do not run, as a program that measures itself

@@ -20,7 +20,7 @@ from .runlog import RunLog
 from .session import Cell, Level, PathLike, Recording, Session, Target, frame_of, open_session
 
 # What a session can be written as, by the ending of the name.
-SESSIONS = (".assay", ".csv", ".jsonl", ".txt", ".zip")
+SESSIONS = (".assay", ".csv", ".jsonl", ".parquet", ".txt", ".zip")
 # A mark in a session holds 32 KiB; longer cells are cut there, not in the history.
 SOURCE_MAX = 24000
 # Charts of the page by the keys that notebooks have used before; the page's own names are those of the metrics.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Level = Literal["process", "user", "slurm", "cgroup", "system"]
 Format = Literal["text", "json", "html", "csv", "markdown", "resource-summary", "scalars"]
-Target = Literal["session", "csv", "jsonl", "dmon", "notebook", "hardware-monitor"]
+Target = Literal["session", "csv", "jsonl", "parquet", "dmon", "notebook", "hardware-monitor"]
 PathLike = Union[str, "os.PathLike[str]"]
 Column = Union["array[float]", List[Any]]
 Texts = Union[str, Iterable[Any], None]
@@ -278,7 +278,7 @@ class Recording:
         return Path(path)
 
     def export(self, path: PathLike, *, to: Optional[Target] = None, **options: Any) -> Path:
-        """Writes the run as what the name says: .assay, .csv, .jsonl, .txt (dmon), .zip (a notebook session); or as `to`."""
+        """Writes the run as what the name says: .assay, .csv, .jsonl, .parquet, .txt (dmon), .zip (a notebook session); or as `to`."""
         with Options({"to": to, **options}) as handle:
             call(lib().assay_file_convert, self._file(), encode(path), handle)
         return Path(path)

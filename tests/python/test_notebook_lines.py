@@ -53,7 +53,7 @@ def book(tmp_path_factory):
             WORK,                                            # In [4]
             "%assay report --cell 4 --text",                 # In [5]
             "%assay report --cell 4",                        # In [6]
-            "import assay\nassay.data('findings')['where'][0]",  # In [7]
+            "import assay\nassert assay.columns('findings')['where'][0]\nassay.data('findings')['where'][0]",  # In [7]
             "seen = assay.data('stacks')\nprint(seen[seen.main == 1].groupby(['file', 'line']).seconds.sum().idxmax())",  # In [8]
             "print(assay.data('stretches').limiter.iloc[-1])",  # In [9]
             "%assay export lines.assay",                     # In [10]
@@ -65,7 +65,7 @@ def test_a_report_of_a_cell_names_the_line(book):
     assert book.complaints() == [] or all("frozen modules" in c for c in book.complaints())
     text = book.text(4)
     assert "where: " in text and "cell 3, line 4 parse (in json/" in text
-    assert "try: parse it once" in text
+    assert "try: parse it once" in text or "try: other programs use its CPUs" in text  # where the machine is busy
     assert "cell 3, line 4 parse" in book.data(5, "text/html")[0]
 
 
