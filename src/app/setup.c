@@ -75,6 +75,21 @@ static int refuse_both(const struct source_ops *ops, const char *location, struc
         return err_hint(err, "leave out --backend, or the source");
 }
 
+/* What a server does now says nothing of a recording, nor of other hosts' GPUs. */
+static int refuse_engines(const struct config *config, const struct source_ops *ops,
+                          struct err *err)
+{
+        bool nodes = ops == &source_nodes;
+        bool given = config->settings[OPT_ENGINE].origin == ORIGIN_FLAG;
+        if (!ops || (!nodes && !ops->finite) || !given || !setup_names_engines(config))
+                return 0;
+        err_set(err, ERR_USAGE, "--engine reads a server as it is now, beside GPUs of %s",
+                nodes ? "other hosts" : "a recording");
+        return err_hint(err, nodes ? "leave it out, or read the GPUs of this host"
+                                   : "leave it out: a recording shows the servers that it was made "
+                                     "with");
+}
+
 /*
  * Without --backend: an address is an exporter, a file is a capture, nothing is this machine. A
  * source that reads this machine takes neither file nor address: of a location and such a backend
@@ -259,6 +274,8 @@ int setup_pipeline(const struct config *config, const char *location, bool margi
         if (r == 0)
                 r = choose_source(config, &pc.source.location, &pc.ops, err);
         if (r == 0)
+                r = refuse_engines(config, pc.ops, err);
+        if (r == 0)
                 r = check_poll(config, pc.ops, &pc.source.poll_ns, notice, err);
         if (r == 0)
                 r = choose_gpus(config, &pc, err);
@@ -344,6 +361,19 @@ bool setup_names_engines(const struct config *config)
                strcmp(text, "none") != 0;
 }
 
+/* r: what is wrong with the address is in err, said of --source. */
+static int refuse_engine(const char *word, int r, struct err *err)
+{
+        const char *why = r < 0 ? strstr(err->msg, ": ") : NULL;
+        char text[sizeof(err->msg)];
+        snprintf(text, sizeof(text), "%s", why ? why : "");
+        if (why)
+                err_set(err, ERR_USAGE, "--engine%s", text);
+        else
+                err_set(err, ERR_USAGE, "--engine: '%s' is no address", word);
+        return err_hint(err, "http://localhost:8000, or auto for those that run here");
+}
+
 /* The addresses are looked at before a thread asks them. */
 static int choose_engines(const struct config *config, const char **ret, struct err *err)
 {
@@ -358,13 +388,8 @@ static int choose_engines(const struct config *config, const char **ret, struct 
                 if (strcmp(word, "auto") == 0)
                         continue;
                 int r = address_parse(word, &a, err);
-                if (r < 0)
-                        return r;
-                if (!a.is_url) {
-                        err_set(err, ERR_USAGE, "--engine: '%s' is no address", word);
-                        return err_hint(err, "http://localhost:8000, or auto for those that run "
-                                             "here");
-                }
+                if (r < 0 || !a.is_url)
+                        return refuse_engine(word, r, err);
         }
         return 0;
 }

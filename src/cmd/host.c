@@ -2,6 +2,9 @@
 
 #include <sys/resource.h>
 
+const char reads_fast_words[] =
+    "reading this often can slow a model server; --poll 1 costs it almost nothing";
+
 void raise_descriptor_limit(void)
 {
         struct rlimit limit;

@@ -6,6 +6,8 @@
 
 /* Descriptors kept open save most of the cost of a tick: takes as many as the system grants. */
 void raise_descriptor_limit(void);
+/* Of GPUs that are read more often than once a second beside a model server. */
+extern const char reads_fast_words[];
 /* Opens the host view the options ask for. 0 or a negative code with err. */
 int open_host(const struct config *config, struct host_view **ret, struct err *err);
 /* The same for a command that 'run' started, unless pid is 0; it is among the levels in any case.

@@ -59,8 +59,7 @@ static void note_host(void *arg, const struct host *host)
         struct recording *rec = arg;
         if (host->n_servings > 0 && rec->is_fast && !rec->quiet) {
                 rec->is_fast = false; /* said once */
-                notice("reading this often can slow a model server; --poll 1 costs it almost "
-                       "nothing");
+                notice("%s", reads_fast_words);
         }
         manifest_note_limits(rec->session, &rec->limits, host);
 }

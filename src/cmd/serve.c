@@ -5,6 +5,7 @@
 #include "app/summarise.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "cmd/host.h"
 #include "cmd/serve_log.h"
 #include "cmd/serve_setup.h"
 #include "life/stop.h"
@@ -18,6 +19,7 @@
 #include <string.h>
 
 #define LOOK_EVERY_NS NS_PER_S
+#define POLL_HERE "0.1" /* GPUs of this machine, where nobody says how often */
 
 struct serve_run {
         struct config options;
@@ -40,7 +42,9 @@ struct serve_run {
         char told[512];             /* the source's trouble that was told last */
         int unkept;                 /* the counters' */
         bool left_out;              /* that GPUs are was told */
-        int64_t dump_told_ns;       /* what was asked of the flight recorder by then */
+        bool polls_by_default;      /* nobody said how often */
+        bool reads_fast; /* more often than once a second, as long as no model server is there */
+        int64_t dump_told_ns; /* what was asked of the flight recorder by then */
         char push_told[PUSH_TEXT_MAX], push_refused[PUSH_TEXT_MAX]; /* the same of pushing */
 };
 
@@ -224,6 +228,7 @@ static int start_live(struct serve_run *s, char *text, size_t size, struct err *
                 collect_list_finish(&lc.collect);
                 return r;
         }
+        s->reads_fast = lc.interval_ns < NS_PER_S;
         return live_open(&lc, &s->live, text, size, err);
 }
 
@@ -342,6 +347,21 @@ static void tell_unkept(struct serve_run *s, int code)
                     code ? "counters cannot be written" : "counters are kept again");
 }
 
+/* Once beside a model server: reading often costs it time. What the user asked for stays. */
+static void slow_down(struct serve_run *s)
+{
+        s->reads_fast = false;
+        if (!s->polls_by_default) {
+                tell(s, LOG_WARN, "poll", "%s", reads_fast_words);
+                return;
+        }
+        live_set_interval(s->live, NS_PER_S);
+        tell(s, LOG_INFO, "poll",
+             "GPUs are read once a second beside a model server; --poll %s "
+             "reads as often as before",
+             POLL_HERE);
+}
+
 /* A source that cannot be opened is told once, not at every attempt. */
 static int tell_trouble(struct serve_run *s, struct err *err)
 {
@@ -355,6 +375,8 @@ static int tell_trouble(struct serve_run *s, struct err *err)
                 tell(s, LOG_WARN, "source", "more than %d GPUs: %zu are left out", LIVE_GPUS_MAX,
                      status.left_out);
         s->left_out |= status.left_out > 0;
+        if (status.serves_models && s->reads_fast)
+                slow_down(s);
         const char *msg = status.err.code ? status.err.msg : "";
         if (strcmp(msg, s->told) == 0)
                 return 0;
@@ -494,9 +516,10 @@ static int serve_prepare(const struct config *config, struct serve_run *s, struc
         int r = serve_setup_options(config, &s->options, err);
         /* GPUs of this machine tell something new ten times a second; exporters and files do not.
          */
-        if (r == 0 && !config_is_set(&s->options, OPT_POLL) &&
-            !config_is_set(&s->options, OPT_SOURCE))
-                r = config_put(&s->options, OPT_POLL, "0.1", err);
+        s->polls_by_default =
+            !config_is_set(&s->options, OPT_POLL) && !config_is_set(&s->options, OPT_SOURCE);
+        if (r == 0 && s->polls_by_default)
+                r = config_put(&s->options, OPT_POLL, POLL_HERE, err);
         if (r == 0)
                 r = serve_setup_read(&s->options, &s->setup, &notices, err);
         tell_lines(s, &notices);

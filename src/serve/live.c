@@ -136,7 +136,7 @@ static void keep_processes(struct live *l, const struct frame *f)
 static bool is_time(const struct live *l, int64_t now)
 {
         int64_t rest = l->watched ? WATCHED_NS : UNASKED_NS;
-        return now - l->published_ns + MIN(l->config.interval_ns, rest) / 2 >= rest;
+        return now - l->published_ns + MIN(l->interval_ns, rest) / 2 >= rest;
 }
 
 /* What a frame says of model servers is the pipeline's: it is copied. */
@@ -154,6 +154,7 @@ static void on_frame(void *arg, const struct frame *f)
         int64_t now = clock_mono_ns();
         pthread_mutex_lock(&l->lock);
         l->status.left_out = 0;
+        l->status.serves_models = f->n_servings > 0;
         for (size_t i = 0; i < f->n; i++)
                 live_add_row(l, f, i, now);
         l->frame = *f;
@@ -204,7 +205,7 @@ static void on_host(void *arg, const struct host *host)
 
 int64_t live_patience_ns(const struct live *l)
 {
-        return MAX(PATIENCE_INTERVALS * l->config.interval_ns, PATIENCE_LEAST_NS);
+        return MAX(PATIENCE_INTERVALS * l->interval_ns, PATIENCE_LEAST_NS);
 }
 
 /* A value that a source has not renewed for long is not one. */
@@ -274,7 +275,7 @@ void live_name_gpus(const struct live_gpu *gpus, size_t n, struct naming *ret)
 
 static void copy_collected(const struct live *l, struct live_moment *m, int64_t now)
 {
-        int64_t patience = MAX(3 * l->config.interval_ns, COLLECTED_PATIENCE_NS);
+        int64_t patience = MAX(3 * l->interval_ns, COLLECTED_PATIENCE_NS);
         m->n_collected = 0;
         for (size_t i = 0; i < l->n_collected; i++) {
                 if (now - l->collected[i].mono_ns <= patience)
@@ -535,6 +536,7 @@ int live_open(const struct live_config *config, struct live **ret, char *notice,
                 return err_set(err, -ENOMEM, "out of memory");
         }
         l->config = *config;
+        l->interval_ns = config->interval_ns;
         l->config.source.source.process_use = &l->process_use;
         l->config.source.holders_alone = true;
         pthread_mutex_init(&l->lock, NULL);
@@ -619,6 +621,12 @@ void live_want_process_use(struct live *l)
 struct listing *live_listing(const struct live *l)
 {
         return engine_listing(l->engine);
+}
+
+void live_set_interval(struct live *l, int64_t ns)
+{
+        l->interval_ns = ns;
+        engine_set_interval(l->engine, ns);
 }
 
 void live_status(struct live *l, struct live_status *ret)

@@ -45,6 +45,7 @@ struct live_gpu {
 };
 
 struct live_status {
+        bool serves_models; /* a model server is read as well */
         char source[64];
         bool up; /* a frame came in the last three intervals, or a recording is being played */
         bool capture;
@@ -100,6 +101,8 @@ void live_want_process_use(struct live *l);
 uint64_t live_number(struct live *l);
 /* How the source is now. */
 void live_status(struct live *l, struct live_status *ret);
+/* Reads the GPUs that often from now on. */
+void live_set_interval(struct live *l, int64_t ns);
 /* How old values may be before they are not shown. */
 int64_t live_patience_ns(const struct live *l);
 /* What a GPU or slice is known by, whatever number the source gives it. */

@@ -33,7 +33,8 @@ enum { BACK, READY, FRONT, SLOTS };
 struct live {
         struct live_config config;
         struct engine *engine;
-        atomic_bool process_use; /* the source looks at it */
+        atomic_bool process_use;     /* the source looks at it */
+        _Atomic int64_t interval_ns; /* between samples of the GPUs */
         pthread_t publisher;
         bool publishing; /* the thread was started */
         pthread_mutex_t lock;

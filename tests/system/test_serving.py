@@ -10,12 +10,14 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 
 import pytest
 
-from conftest import FIXTURES
-from serving import Server as Serve
+from conftest import FIXTURES, ROOT
+from serving import Server as Serve, total
+from test_serve_nvml import LIBRARY, calls as count_calls
 from test_top import Terminal
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "serving"))
@@ -113,10 +115,11 @@ def test_what_is_no_engine_is_said_so(assay, serve_text, text, status, why):
 
 
 def test_addresses_are_checked(assay):
-    for words in ("ftp://x", "localhost", "http://a:1,b"):
+    for words, why in (("ftp://x", "only http and https"), ("localhost", "'localhost' is no address"), ("http://a:1,b", "'b' is no address"),
+                       ("http://", "names no host")):
         done = assay("once", "--engine", words)
         assert done.returncode == 2, words
-        assert "assay: " in done.stderr
+        assert done.stderr.startswith("assay: --engine: ") and why in done.stderr and "--source" not in done.stderr, done.stderr
 
 
 def test_none_asks_nothing(assay):
@@ -208,6 +211,74 @@ def test_the_page_and_its_interface_have_the_server(program, play, tmp_path):
     with Serve(program, tmp_path, "--source", p.gpu, "--engine", p.engine, "--state", "none") as s:
         e, = s.wait(lambda: (list_ := json.loads(s.ask("/api/v1/now")[2]).get("engines")) and list_[0]["metrics"]["batch"] and list_)
     assert e["limit"]["limiter"] == "batch.small" and e["hardware"]["gpus"] == 1
+
+
+# --- beside the driver ----------------------------------------------------------------------------
+
+@pytest.fixture
+def nvml(tmp_path):
+    """The environment of a fake H200, and the file in which its calls are counted."""
+    (tmp_path / "scenario").write_text((FIXTURES / "nvml" / "h200-bf16.scn").read_text())
+    return {"FAKE_NVML": str(tmp_path / "scenario"), "ASSAY_NVML_LIB": str(LIBRARY), "FAKE_NVML_CALLS": str(tmp_path / "calls")}
+
+
+def test_serve_slows_down_beside_a_server(program, play, nvml, tmp_path):
+    """Ten times a second until it is seen; as the user says where he does."""
+    p = play()
+    with Serve(program, tmp_path, "--engine", p.engine, "--state", "none", env=nvml) as s:
+        s.wait(lambda: "GPUs are read once a second beside a model server; --poll 0.1" in s.text())
+        first, began = total(s.ready().metrics(), "assay_sampler_ticks_total"), time.monotonic()
+        s.wait(lambda: total(s.metrics(), "assay_sampler_ticks_total") >= first + 3)
+        assert time.monotonic() - began > 1.5  # a tenth of a second each before
+        assert s.text().count("once a second") == 1
+    with Serve(program, tmp_path, "--engine", p.engine, "--poll", "0.2", "--state", "none", env=nvml) as s:
+        s.wait(lambda: "reading this often can slow a model server; --poll 1" in s.text())
+        assert "once a second beside" not in s.text()
+
+
+@pytest.mark.slow
+def test_record_says_that_it_reads_often(assay, play, nvml, tmp_path):
+    p = play()
+    for poll, said in (("0.2", 1), ("1", 0)):
+        done = assay("record", "-o", str(tmp_path / f"{poll}.assay"), "--duration", "3", "--poll", poll, "--engine", p.engine, env=nvml)
+        assert done.returncode == 0 and done.stderr.count("can slow a model server") == said, done.stderr
+
+
+@pytest.mark.slow
+def test_processes_are_not_measured_beside_a_server(assay, play, nvml, tmp_path):
+    """What each process uses costs the driver most: it is asked for until a server is known, and not from then on."""
+    p, counted = play(), {}
+    for name, more in (("without", ("--engine", "none")), ("beside", ("--engine", p.engine))):
+        env = {**nvml, "FAKE_NVML_CALLS": str(tmp_path / f"calls-{name}")}
+        done = assay("record", "-q", "-o", str(tmp_path / f"{name}.assay"), "--duration", "6", "--poll", "0.25", *more, env=env)
+        assert done.returncode == 0, done.stderr
+        calls = count_calls(tmp_path / f"calls-{name}")
+        counted[name] = calls["nvmlDeviceGetProcessUtilization"] / calls["nvmlDeviceGetUtilizationRates"]
+    assert counted["beside"] < 0.5 * counted["without"], counted
+
+
+def test_top_says_that_it_reads_often(program, play, nvml, tmp_path):
+    p = play()
+    t = Terminal(program, tmp_path, width=140, height=40, env=nvml)
+    try:
+        t.start(f"--view job --poll 0.25 --engine {p.engine}", show="vLLM at 127.0.0.1")
+        assert t.wait("read every 0.25 s, which can slow a model server: + reads less often", timeout=20)
+        t.keys("+", "+", "+")
+        t.wait("every 2", timeout=20)
+        assert "can slow a model server" not in t.screen()
+    finally:
+        t.close()
+
+
+def test_no_server_of_now_beside_a_recording(assay, tmp_path):
+    """Nor beside other hosts; where a configuration file names it, it is of no account."""
+    tour, url = str(ROOT / "docs" / "example" / "tour.assay"), "http://127.0.0.1:1"
+    for args in (("once", "--engine", url, tour), ("record", "-o", str(tmp_path / "x.assay"), "--engine", url, "--source", tour),
+                 ("serve", "--engine", url, "--listen", "127.0.0.1:0", "--source", tour), ("once", "--engine", url, "--hosts", "nowhere.invalid")):
+        done = assay(*args)
+        assert done.returncode == 2 and "--engine reads a server as it is now" in done.stderr, (args, done.stderr)
+    (tmp_path / "config").write_text(f"engine = {url}\n")
+    assert assay("once", "--config", str(tmp_path / "config"), tour).returncode == 0
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 #include "present/tui/servings.h"
 
+#include "base/clock.h"
 #include "present/serving_words.h"
 #include "present/tui/widgets.h"
 
@@ -42,6 +43,16 @@ static void draw_server(struct ui *ui, const struct served *s, struct canvas *c,
         draw_text(ui, c, a, 3, (struct style){.fg = INK_DIM});
 }
 
+/* Reading costs a server time. */
+static void draw_pace(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+{
+        strbuf_clear(&ui->text);
+        strbuf_putf(&ui->text,
+                    "read every %.3g s, which can slow a model server: + reads less often",
+                    clock_to_seconds(d->interval_ns));
+        draw_text(ui, c, a, 3, (struct style){.fg = INK_WARN});
+}
+
 struct area servings_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
         size_t n = d->frame ? d->frame->n_servings : 0;
@@ -52,6 +63,11 @@ struct area servings_draw(struct ui *ui, const struct ui_data *d, struct canvas 
                 a.y += LINES + 1;
                 a.h -= LINES + 1;
                 room -= LINES + 1;
+        }
+        if (n > 0 && room > 0 && !d->replay && d->interval_ns < NS_PER_S) {
+                draw_pace(ui, d, c, (struct area){a.x, a.y - 1, a.w, 1});
+                a.y++;
+                a.h--;
         }
         return a;
 }
