@@ -13,6 +13,7 @@ import os
 import pathlib
 import pickle
 import queue
+import re
 import shutil
 import subprocess
 import sys
@@ -34,6 +35,8 @@ WARNINGS = "-Wno-error=format-truncation"
 # These look at the tree and not at the program.
 NOT_THESE = ("tests/lint/",)
 LONGEST_FILE = 1800
+# Programs of the build.
+NOT_ROOMS = re.compile(r"/(embed|gendoc)\.c$")
 # Seconds after which what was recorded is kept: a recording that was ended goes on where it was.
 SAVE_EVERY = 30
 ROOMS_OF_TWO = ("read", "present", "formats", "compute")
@@ -126,6 +129,8 @@ def build():
         raise SystemExit("mutate: the tree does not compile")
     for stale in first.rglob("*.gcda"):
         stale.unlink()
+    if not (COVER / "docs").exists():
+        (COVER / "docs").symlink_to(ROOT / "docs")  # a program finds the tour beside its build
     for i in range(1, JOBS):
         copy_build(first, COVER / f"w{i}")
     return texts
@@ -245,7 +250,7 @@ def show():
     found.bring_up()
     rooms = {}
     for source in sorted(found.all_lines):
-        if source not in found.texts:
+        if source not in found.texts or NOT_ROOMS.search(source):
             continue
         room = rooms.setdefault(room_of(source), [0, 0, 0, 0])
         executed = {line for line, bits in found.lines.get(source, {}).items() if bits}

@@ -219,6 +219,20 @@ def test_the_view_of_all_gpus(page):
     assert page.run("return [...document.querySelectorAll('#state span')].map((e) => e.textContent)") == ["n1, nvml", page.run(f"return timeOfDay({END})")]
 
 
+def test_what_the_head_says(page):
+    """The source's state stands beside the time of the last news; what is wrong is marked, and the tab has the host's name."""
+    time = page.run(f"return timeOfDay({END})")
+    rows = page.run(f"""
+      const e = document.getElementById("state"), now = app.now;
+      const said = (more, status) => {{ take({{...now, ...more, status: {{...now.status, ...status}}}}); return [...[...e.children].map((c) => c.textContent), e.className, document.title]; }};
+      return [said({{}}, {{}}), said({{}}, {{capture: true}}), said({{}}, {{up: false, error: "it is gone"}}), said({{}}, {{up: false}}), said({{}}, {{up: false, ended: true}}),
+              said({{gpus: []}}, {{source: "dcgm"}}), said({{gpus: [], host: null}}, {{source: "dcgm"}}), said({{gpus: [], host: null}}, {{source: ""}}), said({{}}, {{}})]""")
+    assert rows == [
+        ["n1, nvml", time, "", "n1 - assay"], ["n1, nvml (a recording)", time, "", "n1 - assay"], ["it is gone", "", "bad", "n1 - assay"],
+        ["no source delivers", "", "bad", "n1 - assay"], ["the recording has ended", time, "", "n1 - assay"], ["n1, dcgm", time, "", "n1 - assay"],
+        ["dcgm", time, "", "assay"], ["", time, "", "assay"], ["n1, nvml", time, "", "n1 - assay"]]
+
+
 def test_news_move_the_past(page):
     """Polled every fifth second: five cells a time, in values and in limiters alike; a GPU that is gone leaves a gap."""
     until(page, "return app.history['0 3600'] && app.history['1 3600']")

@@ -33,13 +33,48 @@ def gpu(assay, tmp_path):
     shutil.copy(BUILD / "tests" / "libcuda-fake.so", tmp_path / "libcuda.so.1")
     (tmp_path / "scenario").write_text(scenario)
 
-    def run(*args, slow_us=0):
+    def run(*args, slow_us=0, observer=True, **more):
         env = {"FAKE_NVML": str(tmp_path / "scenario"), "LD_LIBRARY_PATH": str(tmp_path),
                "ASSAY_NVML_LIB": str(BUILD / "tests" / "libnvidia-ml-fake.so"), "PATH": "/nowhere",
-               "FAKE_CUDA_UUID": uuid.replace("-", ""), "FAKE_CUDA_WAIT_US": "2000", "FAKE_CUDA_SLOW_US": str(slow_us)}
-        return assay("selftest", "--observer", *args, env=env)
+               "FAKE_CUDA_UUID": uuid.replace("-", ""), "FAKE_CUDA_WAIT_US": "2000", "FAKE_CUDA_SLOW_US": str(slow_us), **more}
+        return assay("selftest", *(["--observer"] if observer else []), *args, env=env)
 
     return run
+
+
+WAIT_S = 0.02  # the eight runs of a load that are started at once
+MATRIX = 8 * 2 * 8192**3 / WAIT_S / 1e12
+# What each load can reach at most on a GPU that only waits, in which unit, and the H200's own limit.
+LOADS = {"copy in GPU memory": (8 * 2 * 2**30 / WAIT_S / 1e9, "GB/s", 4800), "copy to the GPU": (8 * 2**28 / WAIT_S / 1e9, "GB/s", 63),
+         "copy from the GPU": (8 * 2**28 / WAIT_S / 1e9, "GB/s", 63), "BF16 matrix product": (MATRIX, "TFLOP/s", 989), "TF32 matrix product": (MATRIX, "TFLOP/s", 495),
+         "FP32 matrix product": (MATRIX, "TFLOP/s", 67), "FP64 matrix product": (MATRIX / 8, "TFLOP/s", 67)}
+
+
+@pytest.mark.slow
+def test_every_load_is_measured(assay, gpu, tmp_path):
+    """What was done in the time, beside what the GPU could do; the products are those that the words say."""
+    done = gpu("--duration", "0.2", "--blas", BUILD / "tests" / "libcublas-fake.so", observer=False, FAKE_CUDA_WAIT_US=str(int(WAIT_S * 1e6)), FAKE_BLAS_LOG=str(tmp_path / "products"))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "assay: this loads GPU 0 fully for about 8 s\n"
+    first, head, *rows = done.stdout.splitlines()
+    assert first == "GPU 0  NVIDIA H200" and head.split() == ["load", "measured", "peak", "counters"]
+    told = {row[2:24].strip(): row[24:].split() for row in rows}
+    assert list(told) == list(LOADS)
+    for words, (most, unit, peak) in LOADS.items():
+        measured, of, limit = told[words][:3]
+        assert (of, limit) == (unit, str(peak)) and most / 20 < float(measured) <= most + 0.5, (words, told[words])
+    assert (tmp_path / "products").read_text().splitlines() == [
+        "8192 x 8192 x 8192, type 14, sums 68", "8192 x 8192 x 8192, type 0, sums 77", "8192 x 8192 x 8192, type 0, sums 68", "4096 x 4096 x 4096, type 1, sums 70"]
+
+
+def test_a_gpu_that_works_is_left_alone(gpu, tmp_path):
+    """Nothing is loaded beside the work of somebody else."""
+    scenario = tmp_path / "scenario"
+    assert "nvmlDeviceGetUtilizationRates = 0 0 0" in scenario.read_text()
+    scenario.write_text(scenario.read_text().replace("nvmlDeviceGetUtilizationRates = 0 0 0", "nvmlDeviceGetUtilizationRates = 0 7 0"))
+    done = gpu("--duration", "0.2", observer=False)
+    assert done.returncode == 3 and done.stdout == ""
+    assert done.stderr.startswith("assay: no GPU to test: it is busy")
 
 
 def costs(done):

@@ -356,6 +356,12 @@ static const struct doc_column card[] = {
     {.key = "wasted", .title = "held and idle", .kind = DOC_RATIO, .width = 6},
 };
 
+static const struct doc_column wide[] = {
+    {.key = "model", .title = "MODEL", .width = 24},
+    {.key = "reason", .title = "REASON", .width = 24},
+    {.key = "seconds", .title = "HELD h", .kind = DOC_GPU_HOURS, .width = 8},
+};
+
 /* Every place of a screen: cards, tables, what is left out, and what is scrolled away. */
 static void test_board_places(void **state)
 {
@@ -365,7 +371,7 @@ static void test_board_places(void **state)
                 bool help;
                 const char *screen;
         } cases[] = {
-            {110, 16, 0, 0, false,
+            {110, 20, 0, 0, false,
              " assay fleet   1 overview  2 users  3 jobs  4 nodes  5 wasted  6 limiters  7 health  "
              "   0.0 s ago, every 30 s\n"
              " 24 h to 2026-11-16 12:00, from http://prom:9090\n"
@@ -382,10 +388,14 @@ static void test_board_places(void **state)
              " GPUs                           12   held                       1.50 h   held and "
              "idle                  --\n"
              "\n"
+             " Why\n"
+             " MODEL                     REASON                      HELD h\n"
+             " NVIDIA H200               memory is held, nothing…      2.50\n"
+             "\n"
              "\n"
              "\n"
              " 1-7 views  ↑↓ scroll  +- window  r ask now  ? help  q quit\n"},
-            {60, 16, 0, 0, false,
+            {60, 20, 0, 0, false,
              "  1  2 users  3  4  5  6  7           0.0 s ago, every 30 s\n"
              " 24 h to 2026-11-16 12:00, from http://prom:9090\n"
              " 5.0 % of the GPU time in the window was not observed: it …\n"
@@ -401,9 +411,30 @@ static void test_board_places(void **state)
              " held                       1.50 h\n"
              " held and idle                  --\n"
              "\n"
+             " Why\n"
+             " MODEL                    REASON                     HELD h\n"
+             " NVIDIA H200              memory is held, nothing…     2.50\n"
+             "\n"
              " 1-7 views  ↑↓ scroll  +- window  r ask now  ? help  q quit\n"},
-            {60, 10, 99, 6, false,
+            {60, 10, 99, 10, false,
              "  1  2 users  3  4  5  6  7           0.0 s ago, every 30 s\n"
+             " GPUs                           12\n"
+             " held                       1.50 h\n"
+             " held and idle                  --\n"
+             "\n"
+             " Why\n"
+             " MODEL                    REASON                     HELD h\n"
+             " NVIDIA H200              memory is held, nothing…     2.50\n"
+             "\n"
+             " 1-7 views  ↑↓ scroll  +- window  r ask now  ? help  q quit\n"},
+            {44, 20, 0, 0, false,
+             "  1  2 users  3  4  5  6  7  0.0 s ago, ev…\n"
+             " 24 h to 2026-11-16 12:00, from http://pro…\n"
+             " 5.0 % of the GPU time in the window was n…\n"
+             "\n"
+             " By owner\n"
+             " OWNER      HELD h % HELD\n"
+             " bob          2.00   50.0\n"
              " =cmd           --   25.0\n"
              " … and 1 more\n"
              "\n"
@@ -412,7 +443,11 @@ static void test_board_places(void **state)
              " held                       1.50 h\n"
              " held and idle                  --\n"
              "\n"
-             " 1-7 views  ↑↓ scroll  +- window  r ask now  ? help  q quit\n"},
+             " Why\n"
+             " MODEL                    REASON\n"
+             " NVIDIA H200              memory is held, …\n"
+             "\n"
+             " 1-7 views  ↑↓ scroll  +- window  r ask no…\n"},
             {100, 14, 0, 0, true,
              "  1 overview  2 users  3 jobs  4 nodes  5 wasted  6 limiters  7 health        0.0 s "
              "ago, every 30 s\n"
@@ -443,6 +478,11 @@ static void test_board_places(void **state)
                 struct doc_cell *row = doc_add_row(&r.tables, t);
                 row[0].v = value_ok(12);
                 row[1].v = value_ok(5400);
+                t = document_add(&r.tables, DOC_ROWS, "why", "Why", wide, ARRAY_LEN(wide));
+                row = doc_add_row(&r.tables, t);
+                doc_cell_text(&row[0], "NVIDIA H200");
+                doc_cell_text(&row[1], "memory is held, nothing runs");
+                row[2].v = value_ok(9000);
                 const struct board_data d = {
                     .report = &r, .error = "", .hint = "", .interval_ns = 30 * NS_PER_S};
                 assert_int_equal(canvas_resize(&c, cases[i].w, cases[i].h), 0);
