@@ -10,17 +10,26 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The newest record that a query finds. */
+/* A job has so many stays at most; those beyond are left out. */
+#define STAYS_MAX 1000
+
+/* The newest record that a query finds, with the earlier stays of its job. */
 struct newest {
         struct record record;
+        bool done; /* an older one is another job's */
         size_t n;
 };
 
-static void keep_first(void *arg, const struct record *r)
+static void keep_stays(void *arg, const struct record *r)
 {
         struct newest *newest = arg;
-        if (newest->n++ == 0)
+        if (newest->n++ == 0) {
                 newest->record = *r;
+                return;
+        }
+        newest->done |= !record_continues(&newest->record, r);
+        if (!newest->done)
+                record_join(&newest->record, r);
 }
 
 /* What Slurm calls this node. */
@@ -90,14 +99,14 @@ static int find_newest(const struct config *config, const char *word, struct new
 {
         char path[SERVE_PATH_MAX];
         uint64_t id;
-        struct records_query q = {.limit = 1, .job = word};
+        struct records_query q = {.limit = STAYS_MAX, .job = word};
         int r = joblist_path(config, path, err);
         /* The number of a job, of a pod, or of a record. */
         if (r == 0)
-                r = joblist_each(path, &q, keep_first, ret, err);
+                r = joblist_each(path, &q, keep_stays, ret, err);
         if (r == 0 && ret->n == 0 && num_parse_u64(word, strlen(word), &id) && id <= INT64_MAX) {
                 q = (struct records_query){.limit = 1, .id = (int64_t)id};
-                r = joblist_each(path, &q, keep_first, ret, err);
+                r = joblist_each(path, &q, keep_stays, ret, err);
         }
         if (r == 0 && ret->n == 0) {
                 err_set(err, ERR_USAGE, "there is no job '%s'", word);

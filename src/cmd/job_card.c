@@ -285,6 +285,12 @@ void job_card_put(struct strbuf *out, const struct record *r, const struct job_r
         put_line(out, "GPUs", r->gpus);
         put_time(out, "start", r->start_ns);
         put_time(out, "end", r->end_ns);
+        if (r->n_stays > 1) {
+                char length[FORMAT_MAX];
+                snprintf(line, sizeof(line), "%u, with pauses of %s", r->n_stays,
+                         format_length(length, sizeof(length), r->paused_s));
+                put_line(out, "stays", line);
+        }
         snprintf(line, sizeof(line), "%.2f GPU-hours, of which %.2f wasted",
                  r->gpu_s / SECONDS_PER_HOUR, r->wasted_s / SECONDS_PER_HOUR);
         put_line(out, "held", line);

@@ -63,8 +63,40 @@ static bool rules_can_answer(const struct filter *f, enum fleet_view view)
         return !f->any || (owners && f->by_owner) || (view == FLEET_NODES && f->by_node);
 }
 
+/*
+ * When the engine's past begins within the window, that is where the window begins: what nobody
+ * could store is no capacity, and a shorter window has finer steps. 1, 0 when woken, or a code.
+ */
+static int skip_empty_past(struct collect *c, struct err *err)
+{
+        struct question q[] = {{.query = QUERY_BEFORE}, {.query = QUERY_BEGUN}};
+        int r = question_ask(c->fleet, &c->terms, c->at_s, &q[0], 1, err);
+        if (r > 0 && q[0].answer.n == 0)
+                r = question_ask(c->fleet, &c->terms, c->at_s, &q[1], 1, err);
+        if (r > 0 && q[1].answer.n > 0 && value_is_set(q[1].answer.series[0].v)) {
+                /* The first sample is of the step that ends where it is known. */
+                int64_t begun = (int64_t)q[1].answer.series[0].v.v - c->terms.step_s;
+                int64_t at_s = c->asked->to_ns / NS_PER_S, from = c->at_s - c->terms.window_s;
+                int64_t step = query_step_s(MAX(at_s - begun, (int64_t)FIRST_STEP_S));
+                at_s = at_s / step * step;
+                if (begun >= from + c->terms.step_s && at_s > begun) {
+                        c->at_s = at_s;
+                        c->terms.step_s = step;
+                        c->terms.window_s = (at_s - begun + step - 1) / step * step;
+                        c->report->from_ns = (at_s - c->terms.window_s) * NS_PER_S;
+                        c->report->to_ns = at_s * NS_PER_S;
+                        fleet_report_notice(c->report, FLEET_BEGINS, (double)(begun - from), 0);
+                }
+        }
+        question_finish(q, ARRAY_LEN(q));
+        return r;
+}
+
 int collect_prepare(struct collect *c, struct err *err)
 {
+        int skipped = skip_empty_past(c, err);
+        if (skipped <= 0)
+                return skipped;
         struct question q = {.query = QUERY_RECORDED};
         if (c->terms.window_s < 2 * RULE_STEP_S || !c->may_use_rules)
                 return 1;
@@ -260,7 +292,9 @@ static int ask_first_minutes(struct collect *c, struct question *q, size_t n, st
         if (at_s <= c->at_s)
                 return 1;
         terms.step_s = FIRST_STEP_S;
-        terms.window_s = FIRST_WINDOW_S;
+        /* Whatever there is came after the last whole step. */
+        terms.window_s = MIN((at_s - c->at_s + FIRST_STEP_S - 1) / FIRST_STEP_S * FIRST_STEP_S,
+                             (int64_t)FIRST_WINDOW_S);
         terms.recorded = false;
         question_finish(q, n);
         int r = question_ask(c->fleet, &terms, at_s, q, n, err);
@@ -268,7 +302,7 @@ static int ask_first_minutes(struct collect *c, struct question *q, size_t n, st
                 return r;
         c->terms = terms;
         c->at_s = at_s;
-        c->report->from_ns = (at_s - FIRST_WINDOW_S) * NS_PER_S;
+        c->report->from_ns = (at_s - terms.window_s) * NS_PER_S;
         c->report->to_ns = at_s * NS_PER_S;
         c->report->recorded = false;
         fleet_report_notice(c->report, FLEET_FIRST_MINUTES, 0, 0);

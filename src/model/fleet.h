@@ -33,6 +33,7 @@ enum fleet_notice_kind {
         FLEET_NO_NEWS,       /* the newest sample is a seconds old */
         FLEET_SLOW,          /* the raw counters took a seconds */
         FLEET_FIRST_MINUTES, /* the engine has only just begun */
+        FLEET_BEGINS,        /* its first sample is a seconds after the window's begin */
         FLEET_NODES_CUT,     /* of a nodes the first b are shown */
         FLEET_NO_PROBLEMS,
         FLEET_UNSEEN,  /* a share of a of the GPU time was not observed */

@@ -461,6 +461,10 @@ void record_json(const struct record *r, struct jsonw *j)
         jsonw_number(j, "start", clock_to_seconds(r->start_ns));
         jsonw_number(j, "end", clock_to_seconds(r->end_ns));
         jsonw_bool(j, "final", r->final);
+        if (r->n_stays > 1) {
+                jsonw_number(j, "stays", r->n_stays);
+                jsonw_number(j, "paused_seconds", r->paused_s);
+        }
         jsonw_number(j, "gpu_seconds", r->gpu_s);
         jsonw_number(j, "wasted_seconds", r->wasted_s);
         jsonw_value(j, "coverage", record_coverage(r));

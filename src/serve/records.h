@@ -39,6 +39,8 @@ struct record {
         struct record_use use;
         struct record_gpu each[RECORD_EACH_MAX]; /* in the order of gpus */
         size_t n_each;
+        uint32_t n_stays; /* joined into this one; 0 and 1: no others */
+        double paused_s;  /* between them */
 };
 
 struct records;
@@ -76,6 +78,11 @@ void record_put_use(const struct record *r, struct strbuf *out);
 void record_parse_use(const char *text, struct record *r);
 /* The name of the i-th GPU: "0", "2/7". False when there is none. */
 bool record_gpu_name(const struct record *r, size_t i, char *ret, size_t size);
+
+/* Whether the older one is an earlier stay of the same job; only numbers of jobs say so. */
+bool record_continues(const struct record *newer, const struct record *older);
+/* Adds an earlier stay: sums, the larger of peaks, means by time held. */
+void record_join(struct record *newer, const struct record *older);
 
 /* Shares of the time that was observed, 0 to 1; missing when nothing was. */
 struct value record_share(const struct record *r, enum integral i);

@@ -108,6 +108,31 @@ def test_records_of_a_job(program, tmp_path, assay):
     assert assay("jobs", "--state", tmp_path / "none").returncode == 1
 
 
+def test_a_job_that_paused_is_one(program, tmp_path, assay):
+    """Its stays are summed; a job of that number a month ago, and a user's, are others."""
+    folder, state = tmp_path / "map", tmp_path / "state"
+    folder.mkdir()
+    (folder / "0").write_text("4711\n")
+    with Server(program, tmp_path, TOUR, "--speed", "20", "--hpc-job-mapping-dir", folder, "--state", state) as s:
+        s.ready()
+        s.wait(lambda: any(j["final"] for j in s.json("/api/v1/jobs")["jobs"]))  # at the end of what is played
+    with sqlite3.connect(state / "jobs.db") as db:
+        db.row_factory = sqlite3.Row
+        (new,) = map(dict, db.execute("SELECT * FROM record"))
+        hour, names = 3600 * 10**9, [name for name in new if name != "id"]
+        # The same GPU before, another one before that; a month earlier the number was another job's.
+        for end, length, gpus in ((new["start_ns"] - hour, hour, "0"), (new["start_ns"] - 4 * hour, hour, "0,3"), (new["start_ns"] - 24 * 31 * hour, hour, "5")):
+            row = {**new, "end_ns": end, "start_ns": end - length, "gpus": gpus, "n_gpus": gpus.count(",") + 1, "gpu_s": 3600.0, "wasted_s": 60.0}
+            db.execute(f"INSERT INTO record({','.join(names)}) VALUES({','.join('?' * len(names))})", [row[name] for name in names])
+    job = json.loads(assay("job", "4711", "--state", state, "--format", "json").stdout)
+    assert (job["stays"], job["gpus"], job["n_gpus"]) == (3, "0,3", 2)
+    assert job["gpu_seconds"] == pytest.approx(new["gpu_s"] + 7200) and job["wasted_seconds"] == pytest.approx(new["wasted_s"] + 120)
+    assert job["paused_seconds"] == pytest.approx(3 * 3600) and job["end"] - job["start"] == pytest.approx((new["end_ns"] - new["start_ns"]) / 1e9 + 5 * 3600)
+    assert re.search(r"^  stays +3, with pauses of 3 h", assay("job", "4711", "--state", state).stdout, re.M)
+    alone = json.loads(assay("job", str(new["id"]), "--state", state, "--format", "json").stdout)
+    assert "stays" not in alone and alone["gpu_seconds"] == pytest.approx(new["gpu_s"])
+
+
 def without_counters(assay, tmp_path):
     """Half an hour of two GPUs without SM counters as the driver tells of them: one works at its power limit, the other has memory held and runs nothing."""
     library = pathlib.Path(os.environ.get("ASSAY", "build/assay")).resolve().parent / "tests" / "libnvidia-ml-fake.so"

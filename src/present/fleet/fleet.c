@@ -49,6 +49,12 @@ void fleet_put_notice(const struct fleet_notice *n, struct strbuf *out)
                 strbuf_puts(out, "the engine has nothing of the time before: these are the first "
                                  "minutes");
                 break;
+        case FLEET_BEGINS:
+                strbuf_putf(out,
+                            "the engine has nothing of the window's first %.1f h: what is shown "
+                            "is of the time since",
+                            n->a / SECONDS_PER_HOUR);
+                break;
         case FLEET_NODES_CUT:
                 strbuf_putf(out, "of %.0f nodes the first %.0f are shown", n->a, n->b);
                 break;
