@@ -347,11 +347,36 @@ static void drop_zeros(struct diff_series *s)
         s->n = n;
 }
 
+static void take_numbers(const struct serving_numbers *s, const char *name, struct diff_run *run)
+{
+        for (size_t i = 0; i < s->n; i++)
+                diff_run_add(run, name, DIFF_USER, s->v[i]);
+}
+
+static void name_tokens(const char *url, char *ret, size_t size)
+{
+        static const char usual[] = "/metrics";
+        size_t len = strlen(url), tail = sizeof(usual) - 1;
+        if (len > tail && strcmp(url + len - tail, usual) == 0)
+                len -= tail;
+        /* Of this host the port says which it is, in a narrow column too. */
+        const char *port = strchr(url, ':');
+        size_t host = port ? (size_t)(port - url) : 0;
+        bool here = (host == 9 && strncmp(url, "127.0.0.1", host) == 0) ||
+                    (host == 9 && strncmp(url, "localhost", host) == 0);
+        snprintf(ret, size, "tokens of %.*s", (int)(len - (here ? host : 0)), here ? port : url);
+}
+
+/* Of several servers all together, under the same names as one; and the tokens of each, which say
+ * which of them it was. */
 static void take_servings(const struct serving_samples *s, struct diff_run *run)
 {
-        for (enum digested_figure i = 0; i < DIGESTED_COUNT; i++) {
-                for (size_t k = 0; k < s->n[i]; k++)
-                        diff_run_add(run, digested_name(i), DIFF_USER, s->v[i][k]);
+        for (enum digested_figure i = 0; i < DIGESTED_COUNT; i++)
+                take_numbers(&s->all[i], digested_name(i), run);
+        for (size_t i = 0; i < s->n && s->n > 1; i++) {
+                char name[SERVING_TEXT_MAX + 16];
+                name_tokens(s->each[i].url, name, sizeof(name));
+                take_numbers(&s->each[i].rates, name, run);
         }
 }
 

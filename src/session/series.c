@@ -21,11 +21,12 @@ struct series_scale series_scale(const struct metric_info *info)
 {
         if (info->scope == METRIC_SCOPE_CORE)
                 return (struct series_scale){1, 1000};
-        /* Tokens come every few milliseconds, and FLOP/s are too many for tenths to matter. */
+        /* Tokens come every few milliseconds; FLOP/s are too many to be kept to hundredths. */
         if (info->scope == METRIC_SCOPE_SERVING && info->unit == UNIT_SECONDS)
                 return (struct series_scale){1, 1000000};
         if (info->scope == METRIC_SCOPE_SERVING && info->unit == UNIT_PER_S)
-                return (struct series_scale){1, 100};
+                return info->of == SERVING_FLOPS_TOTAL ? (struct series_scale){1000000, 1}
+                                                       : (struct series_scale){1, 100};
         return info->scope < METRIC_SCOPE_LEVEL ? scales[info->unit].gpu : scales[info->unit].host;
 }
 

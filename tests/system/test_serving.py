@@ -51,7 +51,8 @@ def serve_text():
             def do_GET(self):
                 self.send_response(status)
                 self.end_headers()
-                self.wfile.write(text if isinstance(text, bytes) else text.encode())
+                now = text() if callable(text) else text
+                self.wfile.write(now if isinstance(now, bytes) else now.encode())
 
             def log_message(self, *args):
                 pass
@@ -295,6 +296,55 @@ def test_diff_names_what_the_server_did(assay, play, tmp_path):
     for row in ("tokens/s", "first_token_s", "token_latency_s", "decode batch", "cache used", "preemptions", "prompt load"):
         assert row in text, row
     assert got
+
+
+@pytest.mark.slow
+def test_diff_of_several_servers(assay, play, tmp_path):
+    """All of them together, and whose tokens became fewer."""
+    p, q = play(arrivals=6.0, prompt=100), play(arrivals=6.0, prompt=100)
+    for name in ("a", "b"):
+        done = assay("record", "-q", "-o", str(tmp_path / f"{name}.assay"), "--duration", "9", "--source", p.gpu, "--engine", f"{p.engine},{q.engine}")
+        assert done.returncode == 0, done.stderr
+        q.server.load.launch, q.server.load.max_running = 0.05, 4  # from now on it makes a fraction of its tokens
+        time.sleep(2)
+    done = assay("diff", "--format", "json", str(tmp_path / "a.assay"), str(tmp_path / "b.assay"))
+    got = json.loads(done.stdout)
+    rows = {r["name"]: r for r in got["rows"] + got["phases"]}
+    each = [rows[f"tokens of {re.search(':[0-9]+', url[7:]).group()}"] for url in (p.engine, q.engine)]
+    for side in ("base", "new"):
+        assert rows["tokens/s"][side] == pytest.approx(sum(r[side] for r in each), rel=0.2)
+    assert each[1]["new"] < 0.6 * each[1]["base"] and each[0]["new"] > 0.6 * each[0]["base"]
+
+
+# --- model and hardware ----------------------------------------------------------------------------
+
+def estimates():
+    """vLLM's counters of a server that works at 300 TFLOP/s and moves 2.1 TB/s, by its own estimate, since the start."""
+    t, text = time.monotonic(), (FIXTURES / "engines" / "vllm.prom").read_text()
+    for name, rate in (("estimated_flops_per_gpu_total", 3e14), ("estimated_read_bytes_per_gpu_total", 2e12), ("estimated_write_bytes_per_gpu_total", 1e11),
+                       ("generation_tokens_total", 5000)):
+        text, n = re.subn(rf"(?m)^(vllm:{name}\{{[^}}]*\}}) .*$", rf"\1 {rate * t!r}", text)
+        assert n == 1, name
+    return text
+
+
+@pytest.mark.slow
+def test_model_and_hardware_by_the_whole_program(assay, program, play, serve_text, tmp_path):
+    """The engine's estimate relative to the peaks of an H200, 989.4 TFLOP/s and 4.8 TB/s, beside the counters."""
+    p, url, file = play(), serve_text(estimates), str(tmp_path / "x.assay")
+    want = {"mfu": 3e14 / 989.4e12, "mbu": 2.1e12 / 4.8e12}
+    e, = engines(assay("once", "--json", "--source", p.gpu, "--engine", url))
+    assert {k: e["hardware"][k] for k in want} == pytest.approx(want, rel=0.05)
+    text = " ".join(assay("once", "--width", "200", "--source", p.gpu, "--engine", url).stdout.split())
+    assert re.search(r"MFU (29|30|31) % \(tensor cores [\d.]+ %\), MBU (43|44|45) % \(device memory [\d.]+ %\)", text), text
+    assert assay("record", "-q", "-o", file, "--duration", "4", "--source", p.gpu, "--engine", url).returncode == 0
+    total_of = json.loads(assay("report", "--format", "json", file).stdout)["engines"][0]
+    assert {k: total_of["hardware"][k] for k in want} == pytest.approx(want, rel=0.05)
+    half, = engines(assay("once", "--json", "--source", p.gpu, "--engine", url, "--flops", "fp8"))
+    assert half["hardware"]["mfu"] == pytest.approx(want["mfu"] / 2, rel=0.05)  # FP8 has twice the peak
+    with Serve(program, tmp_path, "--source", p.gpu, "--engine", url, "--state", "none") as s:
+        shown = s.wait(lambda: (t := s.ask()[2]) and "assay_engine_mfu_ratio{" in t and t)
+    assert total(shown, "assay_engine_mfu_ratio") == pytest.approx(want["mfu"], rel=0.1)
 
 
 @pytest.mark.long

@@ -381,7 +381,7 @@ static void put_server(const struct diff *d, struct strbuf *out)
                 const char *name;
                 bool explains;
         } figures[] = {
-#define DIGESTED(figure, name, explains) {name, explains},
+#define DIGESTED(figure, name, explains, join) {name, explains},
             DIGESTED_FIGURES(DIGESTED)
 #undef DIGESTED
         };
