@@ -222,7 +222,7 @@ int look_recorded(const char *path, double at_s, struct stack_look *ret, struct 
 struct still {
         int64_t last_ns,
             since_ns; /* of its last window; of the first after which it did not move */
-        uint32_t stack, call, seen[LOOK_SEEN_MAX];
+        uint32_t stack, call, steady, seen[LOOK_SEEN_MAX];
         uint32_t looks, places;
         uint8_t state;
         double running_s, seconds;
@@ -240,7 +240,8 @@ static void note_stack(struct still *s, uint32_t stack)
 }
 
 /* Its counts in a window follow each other in no order: the first of a window begins it. */
-static void note_count(struct still *s, const struct stack_count *c, int64_t mono_ns, bool in_span)
+static void note_count(struct still *s, const struct stack_table *table,
+                       const struct stack_count *c, int64_t mono_ns, bool in_span)
 {
         bool begins = s->last_ns != mono_ns;
         bool same = s->looks + s->places > 0 || s->since_ns > 0 ? c->stack == s->stack : false;
@@ -254,6 +255,7 @@ static void note_count(struct still *s, const struct stack_count *c, int64_t mon
         s->holds_gil = c->holds_gil;
         if (!in_span)
                 return;
+        s->steady = s->looks == 0 ? c->stack : stack_common(table, s->steady, c->stack);
         note_stack(s, c->stack);
         s->looks += c->looks;
         s->seconds += c->seconds;
@@ -279,14 +281,14 @@ static int find_end(const char *path, int64_t at_ns, int64_t *ret, struct err *e
         return MIN(got, 0);
 }
 
-static int follow_threads(struct session_reader *r, struct still *list, int64_t begin_ns,
-                          int64_t end_ns, struct err *err)
+static int follow_threads(struct session_reader *r, const struct stack_log *log, struct still *list,
+                          int64_t begin_ns, int64_t end_ns, struct err *err)
 {
         struct stack_window w;
         int got;
         while ((got = session_next_stacks(r, &w, err)) > 0 && w.mono_ns <= end_ns) {
                 for (size_t i = 0; i < w.n; i++)
-                        note_count(&list[w.counts[i].thread], &w.counts[i], w.mono_ns,
+                        note_count(&list[w.counts[i].thread], log->table, &w.counts[i], w.mono_ns,
                                    w.mono_ns >= begin_ns);
         }
         return MIN(got, 0);
@@ -306,6 +308,7 @@ static int add_still(struct stack_look *l, const struct stack_log *log, uint32_t
         struct look_thread *t = &l->threads[l->n_threads - 1];
         t->looks = s->looks;
         t->places = s->places;
+        t->steady = stack_ancestor(l->table, t->stack, stack_node(log->table, s->steady)->depth);
         if (s->seconds > 0)
                 t->busy = t->ready = value_ok(MIN(s->running_s / s->seconds, 1.0));
         if (s->state != STACK_RUNNING)
@@ -401,7 +404,7 @@ static int add_session(struct stack_look *l, const char *path, const char *name,
         if (!list || !stack_look_add_host(l, name ? (facts.host[0] ? facts.host : name) : ""))
                 code = err_set(err, -ENOMEM, "out of memory");
         if (code == 0)
-                code = follow_threads(r, list, begin_ns, end_ns, err);
+                code = follow_threads(r, log, list, begin_ns, end_ns, err);
         if (code == 0 && add_still_processes(l, host, log, list, begin_ns, end_ns) < 0)
                 code = err_set(err, -ENOMEM, "out of memory");
         if (code == 0)

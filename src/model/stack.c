@@ -228,6 +228,32 @@ struct stack_place stack_find_place(const struct stack_table *t, uint32_t stack)
         return p;
 }
 
+uint32_t stack_ancestor(const struct stack_table *t, uint32_t b, uint32_t depth)
+{
+        while (stack_node(t, b)->depth > depth)
+                b = stack_node(t, b)->parent;
+        return b;
+}
+
+static bool is_same_function(const struct stack_table *t, uint32_t a, uint32_t b)
+{
+        const struct stack_frame *x = stack_frame(t, stack_node(t, a)->frame);
+        const struct stack_frame *y = stack_frame(t, stack_node(t, b)->frame);
+        return x->file == y->file && x->function == y->function;
+}
+
+uint32_t stack_common(const struct stack_table *t, uint32_t a, uint32_t b)
+{
+        uint32_t depth = MIN(stack_node(t, a)->depth, stack_node(t, b)->depth), ret;
+        a = stack_ancestor(t, a, depth);
+        ret = b = stack_ancestor(t, b, depth);
+        for (; a != b; a = stack_node(t, a)->parent, b = stack_node(t, b)->parent) {
+                if (!is_same_function(t, a, b))
+                        ret = stack_node(t, b)->parent;
+        }
+        return ret;
+}
+
 const char *stack_state_name(enum stack_state state)
 {
         static const char *const names[STACK_STATE_COUNT] = {"unknown", "running", "waiting",

@@ -165,6 +165,13 @@ struct stack_place {
 };
 struct stack_place stack_find_place(const struct stack_table *t, uint32_t stack);
 
+/* The node of the frame of b that stands so many frames from the outermost; b itself where it has
+ * no more. */
+uint32_t stack_ancestor(const struct stack_table *t, uint32_t b, uint32_t depth);
+/* The node of b's innermost frame whose function, and all that called it, are a's, too, in whatever
+ * lines. STACK_EMPTY where not even the outermost is. */
+uint32_t stack_common(const struct stack_table *t, uint32_t a, uint32_t b);
+
 /* "running", "waiting", "blocked", "unknown". */
 const char *stack_state_name(enum stack_state state);
 /* "user", "library", "interpreter". */

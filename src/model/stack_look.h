@@ -95,6 +95,7 @@ struct look_thread {
         uint32_t target;     /* text: what the descriptor of its call is: a path, "socket", … */
         uint32_t looks;      /* how often it was read */
         uint32_t places;     /* how many stacks it was in, LOOK_SEEN_MAX and more count as that */
+        uint32_t steady;     /* of stack: the innermost function that it was in at all looks */
         uint64_t waits_at;   /* the address it waits at in a futex; 0: none */
         struct value busy;   /* of one core */
         struct value ready;  /* ratio: it ran, or waited for a CPU */

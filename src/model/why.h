@@ -73,7 +73,8 @@ struct why {
         enum why_outcome outcome;
 };
 void why_finish(struct why *w);
-/* The line that a thread of the look is in: the user's own, and the one inside of it where that is
+/* The line that a thread of the look is in: the user's own (of one that goes from line to line, of
+ * the innermost function that it never left: the loop), and the one inside of it where that is
  * another (else its file is empty). False without lines. */
 bool why_line(const struct stack_look *l, uint32_t thread, struct code_line *ret_own,
               struct code_line *ret_inner);

@@ -54,8 +54,8 @@ def loop():
 def loop_of_calls():
     done = {}
 
-    def is_ready():  # LINE loop_of_calls
-        return "ready" in done  # LINE loop_of_calls
+    def is_ready():
+        return "ready" in done
 
     while not is_ready():  # LINE loop_of_calls
         pass  # LINE loop_of_calls

@@ -105,6 +105,49 @@ static void the_place_that_people_act_on(void **state UNUSED)
         stack_table_close(t);
 }
 
+/* A stack as "m1 w2": functions, each with its line. */
+static uint32_t push_calls(struct stack_table *t, const char *calls)
+{
+        uint32_t stack = STACK_EMPTY;
+        for (const char *s = calls; *s; s += s[2] ? 3 : 2) {
+                const struct stack_frame f = {.file = intern(t, "train.py"),
+                                              .function = stack_intern_text(t, s, 1),
+                                              .line = (uint32_t)(s[1] - '0'),
+                                              .whose = STACK_USER};
+                stack = stack_intern_call(t, stack, stack_intern_frame(t, &f));
+        }
+        return stack;
+}
+
+static void the_function_that_was_never_left(void **state UNUSED)
+{
+        static const struct {
+                const char *a, *b, *common, *why;
+        } cases[] = {
+            {"m1 w2 r3", "m1 w2 r3", "m1 w2 r3", "it did not move"},
+            {"m1 w2 r3", "m1 w2 r4", "m1 w2 r4", "another line of the innermost, which is named"},
+            {"m1 w2 r3", "m1 w5", "m1 w5", "a loop and what it calls"},
+            {"m1 w5", "m1 w2 r3", "m1 w2", "the same the other way round"},
+            {"m1 w2 r3", "m1 x2 r3", "m1", "the same function called by another"},
+            {"m1 w2 r3", "m4 w2 r3", "m4 w2 r3", "the caller's line moved on"},
+            {"m1 w2", "n1 w2", "", "nothing in common"},
+            {"", "m1", "", "no frames"},
+            {"m1", "", "", "no frames any more"},
+        };
+        struct stack_table *t = open_table();
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                uint32_t got =
+                    stack_common(t, push_calls(t, cases[i].a), push_calls(t, cases[i].b));
+                if (got != push_calls(t, cases[i].common))
+                        fail_msg("%s", cases[i].why);
+        }
+        uint32_t stack = push_calls(t, "m1 w2 r3");
+        assert_int_equal(stack_ancestor(t, stack, 2), push_calls(t, "m1 w2"));
+        assert_int_equal(stack_ancestor(t, stack, 9), stack);
+        assert_int_equal(stack_ancestor(t, stack, 0), STACK_EMPTY);
+        stack_table_close(t);
+}
+
 /* A hostile program fills the table: it says so, gives ids that can be used, and keeps the rest. */
 static void full_tables_say_so(void **state UNUSED)
 {
@@ -154,6 +197,7 @@ int main(void)
             cmocka_unit_test(equal_things_have_equal_ids),
             cmocka_unit_test(names_are_cleaned_and_cut),
             cmocka_unit_test(the_place_that_people_act_on),
+            cmocka_unit_test(the_function_that_was_never_left),
             cmocka_unit_test(full_tables_say_so),
             cmocka_unit_test(words),
         };

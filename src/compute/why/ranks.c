@@ -165,6 +165,17 @@ static void sort_ranks(struct why *w)
 
 /* ---- groups ---- */
 
+/* Whether it is in several lines by turns. */
+static bool goes_around(const struct stack_look *l, const struct why_rank *r)
+{
+        return l->threads[r->thread].places > 1;
+}
+
+static bool is_same_code(const struct code_line *a, const struct code_line *b)
+{
+        return strcmp(a->file, b->file) == 0 && strcmp(a->function, b->function) == 0;
+}
+
 static bool is_same_place(const struct stack_look *l, const struct why_rank *a,
                           const struct why_rank *b)
 {
@@ -176,9 +187,10 @@ static bool is_same_place(const struct stack_look *l, const struct why_rank *a,
                 return false;
         if (!known)
                 return l->threads[a->thread].call == l->threads[b->thread].call;
+        if (a->doing == WHY_SPINS && goes_around(l, a) && goes_around(l, b))
+                return is_same_code(&own[0], &own[1]);
         return own[0].line == own[1].line && inner[0].line == inner[1].line &&
-               strcmp(own[0].file, own[1].file) == 0 && strcmp(inner[0].file, inner[1].file) == 0 &&
-               strcmp(own[0].function, own[1].function) == 0;
+               is_same_code(&own[0], &own[1]) && strcmp(inner[0].file, inner[1].file) == 0;
 }
 
 /* Ranks in a collective that stops are a moment apart in it: some sleep, some spin, and each may be
@@ -191,8 +203,7 @@ static bool waits_together(const struct stack_look *l, const struct why_rank *a,
                b->doing != WHY_MOVES && a->doing != WHY_HALTED && b->doing != WHY_HALTED &&
                why_line(l, a->thread, &own[0], &inner[0]) &&
                why_line(l, b->thread, &own[1], &inner[1]) && own[0].line == own[1].line &&
-               strcmp(own[0].file, own[1].file) == 0 &&
-               strcmp(own[0].function, own[1].function) == 0;
+               is_same_code(&own[0], &own[1]);
 }
 
 static void group_ranks(struct why *w)

@@ -120,6 +120,7 @@ static int take_thread(struct stack_look *l, const json_t *o)
         t->target = intern(l, o, "target");
         t->looks = (uint32_t)number_of(o, "looks");
         t->places = (uint32_t)number_of(o, "places");
+        t->steady = stack_ancestor(l->table, t->stack, (uint32_t)number_of(o, "steady"));
         t->waits_at = (uint64_t)value_or(measure_of(o, "waits_at"), 0);
         t->busy = measure_of(o, "busy");
         t->ready = ratio_of(o, "ready");

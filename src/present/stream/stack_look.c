@@ -35,6 +35,7 @@ static void put_watched_thread(struct jsonw *j, const struct stack_look *l,
         jsonw_text_or_null(j, "target", stack_text(l->table, t->target));
         jsonw_count(j, "looks", t->looks);
         jsonw_count(j, "places", t->places);
+        jsonw_count(j, "steady", stack_node(l->table, t->steady)->depth);
         jsonw_count(j, "waits_at", t->waits_at);
         jsonw_value(j, "busy", t->busy);
         jsonw_value(j, "ready", t->ready);

@@ -130,9 +130,11 @@ static void note_place(struct look_thread *t, struct seen *seen, uint32_t stack)
                 seen->stacks[t->places++] = stack;
 }
 
-static void fill_thread(struct look_thread *t, struct seen *seen, const struct stack_sample *s)
+static void fill_thread(struct look_thread *t, struct seen *seen, const struct stack_table *table,
+                        const struct stack_sample *s)
 {
         note_place(t, seen, s->stack);
+        t->steady = t->looks == 0 ? s->stack : stack_common(table, t->steady, s->stack);
         t->looks++;
         t->name = s->thread;
         t->stack = s->stack;
@@ -153,7 +155,7 @@ static int add_threads(struct watch *w, struct watched *p, size_t n)
                 t->is_main = w->samples[i].is_main;
                 if (!LIST_RESERVE(w->seen, l->n_threads, w->cap_seen))
                         return -ENOMEM;
-                fill_thread(t, &w->seen[l->n_threads - 1], &w->samples[i]);
+                fill_thread(t, &w->seen[l->n_threads - 1], l->table, &w->samples[i]);
                 task_read_runs(p->folder, t->tid, &w->seen[l->n_threads - 1].runs);
         }
         return 0;
@@ -166,7 +168,8 @@ static void see_again(struct watch *w, const struct watched *p, size_t n)
                 for (size_t k = 0; k < is->n_threads; k++) {
                         struct look_thread *t = &w->l->threads[is->first_thread + k];
                         if (t->tid == w->samples[i].tid && t->tid != 0) {
-                                fill_thread(t, &w->seen[is->first_thread + k], &w->samples[i]);
+                                fill_thread(t, &w->seen[is->first_thread + k], w->l->table,
+                                            &w->samples[i]);
                                 break;
                         }
                 }
