@@ -3,6 +3,7 @@
 #include "app/lines.h"
 #include "app/mfu.h"
 #include "app/setup.h"
+#include "app/stall_causes.h"
 #include "app/thresholds.h"
 #include "base/clock.h"
 #include "present/text/where.h"
@@ -380,6 +381,8 @@ static int summarise(const struct config *config, const char *format, struct run
                 return err_set(err, code, "out of memory");
         summary_limit(&r->summary);
         code = r->stacks ? find_lines(r, err) : 0;
+        if (code == 0 && r->stacks && r->summary.limits.n_stalls > 0)
+                code = stall_causes_find(r->in.path, &r->summary.limits, err);
         return code == 0 && r->wants_steps ? explain_steps(config, r, err) : code;
 }
 

@@ -157,6 +157,39 @@ static void add_pipes(struct stretch_bucket *b, const struct sample *s, float se
         }
 }
 
+#define STALLS_JOIN_S 5.0 /* GPUs of one job stall, and go on, so close to each other */
+
+static void note_stall(struct stretches *s, size_t gpu, double begin_s, double end_s)
+{
+        struct stretch_stall *at = NULL;
+        for (size_t i = s->n_stalls; i-- > 0 && !at;) {
+                if (begin_s <= s->stalls[i].end_s + STALLS_JOIN_S)
+                        at = &s->stalls[i];
+        }
+        if (!at) {
+                if (s->n_stalls == STALLS_MAX)
+                        return;
+                at = &s->stalls[s->n_stalls++];
+                *at = (struct stretch_stall){.begin_s = begin_s};
+        }
+        at->begin_s = MIN(at->begin_s, begin_s);
+        at->end_s = MAX(at->end_s, end_s);
+        gpu_set_add(&at->gpus, gpu);
+}
+
+/* The rule of what is read live. */
+static void watch_stall(struct stretches *s, struct stretch_track *t, const struct frame *f,
+                        const struct row *row)
+{
+        if (row->sample.who->kind != ENTITY_GPU || row_is_stale(row))
+                return;
+        struct value stalled =
+            stall_add(&t->stall, &row->sample, t->has_evidence ? &t->evidence : NULL, f->mono_ns);
+        double end_s = clock_to_seconds(f->mono_ns - s->first_ns);
+        if (value_or(stalled, 0) > 0)
+                note_stall(s, (size_t)(t - s->tracks), MAX(end_s - stalled.v, 0), end_s);
+}
+
 /* How long a tick was. Nobody knows what happened in a long pause. */
 static double passed_since(struct stretch_track *t, int64_t mono_ns)
 {
@@ -179,6 +212,7 @@ static void stretches_add_row(struct stretches *s, struct stretch_track *t, cons
         ceilings_take(&row->sample, t->peak, &now);
         if (t->has_evidence)
                 ceilings_add_host(&t->evidence, &now);
+        watch_stall(s, t, f, row);
         t->clock_max = value_or(clock, t->clock_max);
         t->power_limit = value_or(power, t->power_limit);
         t->link = MAX(t->link, link_speed(&row->sample, t->peak));

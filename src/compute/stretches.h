@@ -8,6 +8,7 @@
 #include "compute/limiter.h"
 #include "compute/peaks.h"
 #include "compute/power_floor.h"
+#include "compute/stall.h"
 #include "model/frame.h"
 #include "model/stretch.h"
 
@@ -46,6 +47,7 @@ struct stretch_track {
         struct first_use use;
         struct floor_learner floor;
         bool counted; /* profiling counters were read */
+        struct stall stall;
         struct host_evidence evidence;
         bool has_evidence;
         struct stretch_bucket *buckets; /* n_buckets of stretches */
@@ -65,6 +67,8 @@ struct stretches {
         enum flops_type flops;
         struct naming naming;       /* as a cut names the GPUs */
         const uint8_t *phase_flops; /* enum flops_type of each phase; borrowed, NULL for none */
+        size_t n_stalls;
+        struct stretch_stall stalls[STALLS_MAX];
         size_t n, left_out;
         struct stretch_track *tracks; /* STRETCH_GPUS_MAX at most */
 };

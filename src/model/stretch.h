@@ -53,6 +53,20 @@ struct limit_finding {
 
 #define FINDINGS_MAX 32
 
+#define STALLS_MAX 8
+#define STALL_CAUSE_MAX 512
+
+/* A time in which GPUs' programs made no progress, although they had worked before. */
+struct stretch_stall {
+        double begin_s, end_s; /* since the first tick */
+        struct gpu_set gpus;   /* that were stalled in it */
+        bool goes_on;          /* up to the end of the recording */
+        /* Who differed, or where they waited, in words, and what to do; "" where that is unknown.
+         * cause: as 'assay why' names it; NULL likewise. */
+        char words[STALL_CAUSE_MAX];
+        const char *cause, *advice;
+};
+
 /* What limited some GPUs for some time, in one word: what their findings would begin with. */
 struct limited {
         bool is_known;
@@ -81,6 +95,8 @@ struct stretch_list {
         enum framework framework; /* NONE when not known */
         size_t n_findings;
         struct limit_finding findings[FINDINGS_MAX]; /* what matters most first */
+        size_t n_stalls;
+        struct stretch_stall stalls[STALLS_MAX]; /* in order of time */
         size_t n_wheres;
         struct where *wheres; /* lines of stretches and findings */
 };

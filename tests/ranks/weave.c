@@ -11,6 +11,9 @@
  *   host T SAMPLE [CHANGE]…           the same of the host's samples
  *   mark T begin|end|event NAME
  *   mark T metric NAME VALUE
+ *   stack T PID TID running|waiting|blocked CALL FILE:LINE:FUNCTION;…
+ *                                     a thread for a second, the outermost frame first; CALL "-" is
+ * none
  *
  * CHANGE is NAME=VALUE, or NAME*FACTOR of the base's value; VALUE "-" is missing. Names of a row
  * are those of metrics; of the host: those of the evidence ("cpu_thread"), "system.NAME", and
@@ -40,6 +43,7 @@ struct weave {
         struct base base;
         struct session *out;
         int64_t start_ns;
+        struct stack_table *stacks; /* NULL before the first */
         struct entity who[ROWS_MAX];
         struct row rows[ROWS_MAX];
         struct process processes[PROCESSES];
@@ -257,6 +261,57 @@ static void do_mark(struct weave *w, char *rest)
                 die("cannot mark", err.msg);
 }
 
+static uint32_t intern(struct weave *w, const char *s)
+{
+        return stack_intern_text(w->stacks, s, strlen(s));
+}
+
+static uint32_t push_frames(struct weave *w, char *frames)
+{
+        uint32_t stack = STACK_EMPTY;
+        char *word;
+        while ((word = strsep(&frames, ";"))) {
+                char *file = strsep(&word, ":"), *line = strsep(&word, ":");
+                if (!line || !word)
+                        die("no frame", file);
+                const struct stack_frame f = {.file = intern(w, file),
+                                              .function = intern(w, word),
+                                              .line = (uint32_t)strtoul(line, NULL, 10),
+                                              .whose =
+                                                  strchr(file, '/') ? STACK_LIBRARY : STACK_USER};
+                stack = stack_intern_call(w->stacks, stack, stack_intern_frame(w->stacks, &f));
+        }
+        return stack;
+}
+
+static void do_stack(struct weave *w, char *rest)
+{
+        char *t = strsep(&rest, " "), *pid = strsep(&rest, " "), *tid = strsep(&rest, " ");
+        char *state = strsep(&rest, " "), *call = strsep(&rest, " ");
+        if (!rest)
+                die("half a stack at", t);
+        if (!w->stacks && stack_table_open(&w->stacks) < 0)
+                die("out of", "memory");
+        const struct stack_process process = {.pid = (int32_t)strtol(pid, NULL, 10),
+                                              .ppid = 1,
+                                              .start_ticks = 77,
+                                              .access = STACK_READABLE,
+                                              .runtime = "CPython 3.11.7",
+                                              .command = "python train.py"};
+        struct stack_sample s = {.mono_ns = at(w, t) - w->start_ns + NS_PER_S,
+                                 .stands_for_ns = NS_PER_S,
+                                 .start_ticks = process.start_ticks,
+                                 .pid = process.pid,
+                                 .tid = (int32_t)strtol(tid, NULL, 10),
+                                 .thread = intern(w, "python"),
+                                 .call = strcmp(call, "-") == 0 ? STACK_TEXT_NONE : intern(w, call),
+                                 .stack = push_frames(w, rest)};
+        s.is_main = s.pid == s.tid;
+        s.state = state[0] == 'r' ? STACK_RUNNING : state[0] == 'w' ? STACK_WAITING : STACK_BLOCKED;
+        session_add_stack_process(w->out, &process);
+        session_add_stacks(w->out, w->stacks, &s, 1);
+}
+
 static void do_fact(struct weave *w, char *rest, bool number)
 {
         char *key = strsep(&rest, " ");
@@ -296,6 +351,8 @@ static void do_line(struct weave *w, const char *path, char *line)
                 do_host(w, rest);
         } else if (strcmp(word, "mark") == 0) {
                 do_mark(w, rest);
+        } else if (strcmp(word, "stack") == 0) {
+                do_stack(w, rest);
         } else {
                 die("unknown line", word);
         }
@@ -318,7 +375,12 @@ int main(int argc, char **argv)
         struct session_counts counts = {.asked = w.ticks, .taken = w.ticks};
         if (w.out)
                 session_set_counts(w.out, &counts);
+        if (w.stacks && session_commit(w.out, &err) < 0)
+                die("cannot write", err.msg);
+        if (w.stacks)
+                session_end_stacks(w.out);
         if (session_close(w.out, &err) < 0)
                 die("cannot close", err.msg);
+        stack_table_close(w.stacks);
         return 0;
 }

@@ -88,6 +88,21 @@ static void add_phases(const struct summary *s, struct document *d)
         }
 }
 
+static void add_stalls(const struct stretch_list *list, struct doc_part *p, struct document *d)
+{
+        struct strbuf text = {0};
+        for (size_t i = 0; i < MIN(list->n_stalls, (size_t)REPORT_FINDINGS); i++) {
+                struct doc_cell *row = doc_add_row(d, p);
+                strbuf_clear(&text);
+                report_stall(list, &list->stalls[i], &text);
+                if (row) {
+                        doc_cell_text(&row[0], strbuf_str(&text));
+                        doc_cell_text(&row[1], report_stall_try(&list->stalls[i]));
+                }
+        }
+        strbuf_finish(&text);
+}
+
 static void add_findings(const struct summary *s, struct document *d)
 {
         static const struct doc_column finding[] = {{.key = "text"}, {.key = "try"}};
@@ -95,6 +110,7 @@ static void add_findings(const struct summary *s, struct document *d)
         struct doc_part *p =
             document_add(d, DOC_FINDINGS, "findings", "Findings", finding, ARRAY_LEN(finding));
         struct strbuf text = {0};
+        add_stalls(list, p, d);
         size_t n = MIN(list->n_findings, (size_t)REPORT_FINDINGS);
         for (size_t i = 0; i < MAX(n, (size_t)1); i++) {
                 const struct limit_finding *f = n > 0 ? &list->findings[i] : NULL;

@@ -300,11 +300,27 @@ static void put_where(struct strbuf *out, const struct stretch_list *list,
         strbuf_finish(&text);
 }
 
+static void put_stalls(struct strbuf *out, const struct stretch_list *list)
+{
+        struct strbuf text = {0};
+        for (size_t i = 0; i < MIN(list->n_stalls, (size_t)REPORT_FINDINGS); i++) {
+                strbuf_clear(&text);
+                report_stall(list, &list->stalls[i], &text);
+                strbuf_puts(out, "<li>");
+                quote_markup(out, strbuf_str(&text));
+                strbuf_puts(out, "<p><b>Try:</b> ");
+                quote_markup(out, report_stall_try(&list->stalls[i]));
+                strbuf_puts(out, "</p></li>\n");
+        }
+        strbuf_finish(&text);
+}
+
 static void put_findings(struct strbuf *out, const struct summary *s)
 {
         struct strbuf text = {0};
         size_t n = MIN(s->limits.n_findings, (size_t)REPORT_FINDINGS);
         strbuf_puts(out, "<h2>Findings</h2>\n<ol class=findings>\n");
+        put_stalls(out, &s->limits);
         for (size_t i = 0; i < MAX(n, (size_t)1); i++) {
                 strbuf_clear(&text);
                 strbuf_putf(out, "<li class=side-%s>",

@@ -1,6 +1,6 @@
 /* Stretches and findings as JSON. docs/JSON.md describes them. */
 #include "base/clock.h"
-#include "present/report/report.h"
+#include "present/report/parts.h"
 #include "present/stream/json.h"
 #include "present/text/where.h"
 
@@ -131,6 +131,25 @@ static void put_finding(struct jsonw *j, const struct stretch_list *list, size_t
         strbuf_finish(&text);
 }
 
+static void put_stall(struct jsonw *j, const struct stretch_list *list,
+                      const struct stretch_stall *s)
+{
+        struct strbuf text = {0};
+        report_stall(list, s, &text);
+        jsonw_line(j);
+        jsonw_object(j, NULL);
+        put_thousandth(j, "begin_s", s->begin_s);
+        put_thousandth(j, "end_s", s->end_s);
+        put_gpus(j, list, &s->gpus);
+        jsonw_bool(j, "goes_on", s->goes_on);
+        jsonw_text_or_null(j, "cause", s->cause);
+        jsonw_text_or_null(j, "who", s->words);
+        jsonw_text(j, "text", strbuf_str(&text));
+        jsonw_text(j, "try", report_stall_try(s));
+        jsonw_end(j);
+        strbuf_finish(&text);
+}
+
 void report_json_limits(const struct stretch_list *list, struct jsonw *j)
 {
         jsonw_line(j);
@@ -138,6 +157,11 @@ void report_json_limits(const struct stretch_list *list, struct jsonw *j)
         jsonw_array(j, "findings");
         for (size_t i = 0; i < list->n_findings; i++)
                 put_finding(j, list, i);
+        jsonw_end(j);
+        jsonw_line(j);
+        jsonw_array(j, "stalls");
+        for (size_t i = 0; i < list->n_stalls; i++)
+                put_stall(j, list, &list->stalls[i]);
         jsonw_end(j);
         jsonw_line(j);
         jsonw_array(j, "stretches");

@@ -14,6 +14,11 @@ struct value report_mean(const struct scope *scope, enum metric metric);
 /* A run of more GPUs than this is told as a spread with its outliers. */
 #define REPORT_GPUS_EACH 8
 
+/* "GPUs 0-3 stalled for 41 s (from 60.0 to 101.0 s): …; rank 2 (pid 4711) …". */
+void report_stall(const struct stretch_list *list, const struct stretch_stall *s,
+                  struct strbuf *out);
+const char *report_stall_try(const struct stretch_stall *s);
+
 /* "tensor cores, power", "--". */
 void report_put_limiter(struct strbuf *out, const struct limited *l, bool with_held);
 #define REPORT_LIKELY_COLUMNS 7 /* "likely " */

@@ -237,6 +237,23 @@ static void put_unhealthy(struct strbuf *out, const struct scope *run, size_t n,
         strbuf_finish(&text);
 }
 
+static size_t put_stalls(struct strbuf *out, const struct stretch_list *list,
+                         const struct report_view *v)
+{
+        struct strbuf text = {0};
+        size_t n = v->all ? list->n_stalls : MIN(list->n_stalls, (size_t)REPORT_FINDINGS);
+        for (size_t i = 0; i < n; i++) {
+                strbuf_clear(&text);
+                report_stall(list, &list->stalls[i], &text);
+                strbuf_putf(out, "  %zu ", i + 1);
+                text_put_wrapped(out, strbuf_str(&text), 4, v->columns);
+                strbuf_puts(out, "    try: ");
+                text_put_wrapped(out, report_stall_try(&list->stalls[i]), 9, v->columns);
+        }
+        strbuf_finish(&text);
+        return n;
+}
+
 static void put_where(struct strbuf *out, const struct stretch_list *list,
                       const struct limit_finding *f, size_t columns)
 {
@@ -267,13 +284,15 @@ static void put_findings(struct strbuf *out, const struct summary *s, const stru
         struct strbuf text = {0};
         size_t n =
             v->all ? s->limits.n_findings : MIN(s->limits.n_findings, (size_t)REPORT_FINDINGS);
-        strbuf_puts(out, n + count_unhealthy(&s->scopes[0]) > 1 ? "findings\n" : "finding\n");
+        size_t all = s->limits.n_stalls + n + count_unhealthy(&s->scopes[0]);
+        strbuf_puts(out, all > 1 ? "findings\n" : "finding\n");
+        size_t stalls = put_stalls(out, &s->limits, v);
         for (size_t i = 0; i < n; i++) {
                 const struct limit_finding *f = &s->limits.findings[i];
                 strbuf_clear(&text);
                 report_finding(&s->limits, f, &text);
-                strbuf_putf(out, "  %zu ", i + 1);
-                text_put_wrapped(out, strbuf_str(&text), i < 9 ? 4 : 5, v->columns);
+                strbuf_putf(out, "  %zu ", stalls + i + 1);
+                text_put_wrapped(out, strbuf_str(&text), stalls + i < 9 ? 4 : 5, v->columns);
                 put_where(out, &s->limits, f, v->columns);
                 strbuf_puts(out, "    try: ");
                 text_put_wrapped(out, report_finding_try(&s->limits, f), 9, v->columns);
@@ -284,7 +303,7 @@ static void put_findings(struct strbuf *out, const struct summary *s, const stru
                 strbuf_puts(out, "  ");
                 text_put_wrapped(out, strbuf_str(&text), 2, v->columns);
         }
-        put_unhealthy(out, &s->scopes[0], n, v);
+        put_unhealthy(out, &s->scopes[0], stalls + n, v);
         if (s->limits.left_out > 0)
                 strbuf_putf(out,
                             "  limiters are known for the first %d GPUs only, not for %zu more\n",
@@ -503,6 +522,11 @@ static bool host_matters(const struct summary *s)
 
 void report_short(const struct summary *s, struct strbuf *out)
 {
+        if (s->limits.n_stalls > 0) {
+                const struct stretch_stall *stall = &s->limits.stalls[s->limits.n_stalls - 1];
+                report_stall(&s->limits, stall, out);
+                strbuf_putf(out, "\ntry: %s\n", report_stall_try(stall));
+        }
         if (s->limits.n_findings > 0) {
                 const struct limit_finding *f = &s->limits.findings[0];
                 report_finding(&s->limits, f, out);
