@@ -221,3 +221,11 @@ def test_another_tools_table_is_no_log_of_nvidia_smi(tmp_path):
     """Nine columns with a time first, but with names of their own above."""
     (tmp_path / "other.csv").write_text("when,a,b,c,d,e,f,g,h\n2026/11/15 07:26:17.010, 1, 2, 3, 4, 5, 6, 7, 8\n")
     assert assay.build_resource_summary(tmp_path / "other.csv").to_dict()["peak_vram_mb"] is None
+
+
+def test_fields_by_their_places():
+    """As positions and in JSON, the order is that of the module before."""
+    order = ["peak_vram_mb", "gpu_util_mean_pct", "gpu_util_max_pct", "mem_util_mean_pct", "mem_util_max_pct", "power_watts_mean", "power_watts_max",
+             "cpu_usr_mean_pct", "cpu_idle_mean_pct", "jax_peak_bytes_mb"]
+    summary = assay.ResourceSummary(*range(1, 11))
+    assert [getattr(summary, name) for name in order] == list(range(1, 11)) and list(summary.to_dict()) == order

@@ -261,6 +261,22 @@ def test_diff_and_ranks_take_them(run, assay, tmp_path):
     assert done["evidence"] == "steps" and 0.5 < row["change"] < 1.5, "the runs are too short for a verdict"
 
 
+def test_ranks_have_the_steps_of_their_tapes(program, assay, tmp_path):
+    """Two ranks of a job, each with a tape of its own: the job's report has the steps of both."""
+    job = tmp_path / "job"
+    code = PROGRAM + "import os\nfor i in range(40): time.sleep(0.02 * (1 + int(os.environ['RANK']))); step()"
+    ranks = [subprocess.Popen([program, "run", "-q", "--interval", "0.1", "-o", f"{job}/", "--", sys.executable, "-c", code],
+                              env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "here", "MASTER_PORT": "1"}) for rank in range(2)]
+    assert [r.wait(timeout=60) for r in ranks] == [0, 0]
+    done = assay("report", job, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    late = {row["rank"]: row["late_seconds"] for row in told["ranks"]}
+    assert told["step"] == "step" and told["steps"] == 39 and late[0] < 0 < late[1], "the second is slower"
+    for file in job.glob("*.assay"):
+        assert ask(file, "select count(*) from steps") == [(40,)]
+
+
 def test_messages_name_the_call(assay, tmp_path):
     for name in "ab":
         assert assay("record", "-q", "--duration", "0.3", "--interval", "0.1", "-o", tmp_path / f"{name}.assay").returncode == 0
