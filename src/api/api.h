@@ -16,10 +16,10 @@ struct assay_options {
 
 /* Both may be NULL. Returns the code. */
 int api_error(struct assay_error *to, const struct err *from);
-/* The same for a failure that is told here. */
+/* The same for a failure that is reported here. */
 int api_fail(struct assay_error *to, int code, const char *msg, const char *hint);
-/* The same for a file that was named, or NULL: it is there or not, whole or not; that it is no
- * source tells nobody anything. */
+/* The same for a file that was named, or NULL: it is present or not, whole or not; that it is not a
+ * source reports nobody anything. */
 int api_file_error(const char *path, const struct err *from, struct assay_error *to);
 struct assay_value api_value(struct value v);
 /* From the root, so that a program may change its folder; free it. NULL when memory is short. */

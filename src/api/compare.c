@@ -7,8 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static int compare(const char *const *base, size_t n_base, const char *const *now, size_t n_now,
-                   const struct config *config, struct run_diff *r, struct err *err)
+static int compare_recordings(const char *const *base, size_t n_base, const char *const *now,
+                              size_t n_now, const struct config *config, struct run_diff *r,
+                              struct err *err)
 {
         const char *gate = config_text(config, OPT_GATE), *allow = config_text(config, OPT_ALLOW);
         int code = gate ? run_diff_gates(r, gate, err) : 0;
@@ -65,7 +66,7 @@ int assay_diff(const char *const *base, size_t n_base, const char *const *now, s
         struct run_diff *r = calloc(1, sizeof(*r));
         if (!r)
                 return api_fail(error, -ENOMEM, "out of memory", "");
-        int code = compare(base, n_base, now, n_now, api_config(options), r, &err);
+        int code = compare_recordings(base, n_base, now, n_now, api_config(options), r, &err);
         if (code == 0)
                 code = write_text(r, format, ret, &err);
         run_diff_finish(r);

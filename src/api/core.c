@@ -16,7 +16,7 @@
 
 /* ---- frames come in ---- */
 
-static void publish(struct core *c, struct assay_frame *f)
+static void publish_frame(struct core *c, struct assay_frame *f)
 {
         if (!f)
                 return;
@@ -46,12 +46,12 @@ static void on_frame(void *arg, const struct frame *f)
                 c->host_alone = none;
                 snprintf(c->trouble, sizeof(c->trouble), "%s", trouble.notice);
         }
-        struct around *around = none ? NULL : around_ref(c->around);
+        struct host_snapshot *host_snapshot = none ? NULL : host_snapshot_ref(c->host_snapshot);
         pthread_mutex_unlock(&c->lock);
         if (none)
                 return;
-        publish(c, frame_make(c->stock, f, &c->names, around));
-        around_unref(around);
+        publish_frame(c, frame_make(c->stock, f, &c->names, host_snapshot));
+        host_snapshot_unref(host_snapshot);
         if (c->limits)
                 limits_add(c->limits, f);
 }
@@ -60,8 +60,8 @@ static void on_frame(void *arg, const struct frame *f)
 static void on_host(void *arg, const struct host *h)
 {
         struct core *c = arg;
-        struct around *around = around_make(c->stock, h);
-        if (!around)
+        struct host_snapshot *host_snapshot = host_snapshot_make(c->stock, h);
+        if (!host_snapshot)
                 return;
         /* Only stop ends the session, and not before this thread has ended. */
         if (c->session)
@@ -69,18 +69,18 @@ static void on_host(void *arg, const struct host *h)
         if (c->limits)
                 limits_see_host(c->limits, h);
         pthread_mutex_lock(&c->lock);
-        struct around *old = c->around;
-        c->around = around_ref(around);
+        struct host_snapshot *old = c->host_snapshot;
+        c->host_snapshot = host_snapshot_ref(host_snapshot);
         bool alone = c->host_alone;
         pthread_cond_broadcast(&c->news);
         pthread_mutex_unlock(&c->lock);
-        around_unref(old);
+        host_snapshot_unref(old);
         if (alone) {
                 const struct frame f = {
                     .wall_ns = h->wall_ns, .mono_ns = h->mono_ns, .provenance = ""};
-                publish(c, frame_make(c->stock, &f, NULL, around));
+                publish_frame(c, frame_make(c->stock, &f, NULL, host_snapshot));
         }
-        around_unref(around);
+        host_snapshot_unref(host_snapshot);
 }
 
 static void on_source_end(void *arg, const struct err *source)
@@ -123,7 +123,7 @@ static bool wants_levels(const struct config *config)
         return !config_is_set(config, OPT_SOURCE);
 }
 
-/* It is told before why there are no GPUs: that the interval is not kept matters more. */
+/* It is reported before why there are no GPUs: that the interval is not kept matters more. */
 static void raise_interval(struct core *c)
 {
         char before[sizeof(c->notice)];
@@ -266,7 +266,8 @@ static void wait_for_first(struct core *c)
         int64_t end = clock_mono_ns() + FIRST_PATIENCE_NS;
         struct timespec ts = {end / NS_PER_S, end % NS_PER_S};
         pthread_mutex_lock(&c->lock);
-        while (c->running && ((c->host && !c->around) || (c->pipeline && c->last == c->first)) &&
+        while (c->running &&
+               ((c->host && !c->host_snapshot) || (c->pipeline && c->last == c->first)) &&
                pthread_cond_timedwait(&c->news, &c->lock, &ts) == 0)
                 ;
         pthread_mutex_unlock(&c->lock);
@@ -383,7 +384,7 @@ void core_unref(struct core *c)
         free(c->ring);
         limits_free(c->limits);
         names_unref(c->names);
-        around_unref(c->around);
+        host_snapshot_unref(c->host_snapshot);
         stock_close(c->stock);
         api_options_finish(&c->options);
         pthread_mutex_destroy(&c->lock);
@@ -430,9 +431,9 @@ bool core_wait(struct core *c, uint64_t after, int64_t until_ns)
         while (c->last <= after && c->running &&
                pthread_cond_timedwait(&c->news, &c->lock, &ts) == 0)
                 ;
-        bool there = c->last > after && c->last > c->first;
+        bool present = c->last > after && c->last > c->first;
         pthread_mutex_unlock(&c->lock);
-        return there;
+        return present;
 }
 
 int core_failure(struct core *c, struct err *err)

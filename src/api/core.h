@@ -33,13 +33,13 @@ struct core {
         pthread_cond_t news;   /* a frame, or the end */
         struct engine *engine; /* NULL once it is being ended */
         struct stock *stock;
-        struct names *names;   /* of the newest frame; the sampling thread's */
-        struct around *around; /* the newest */
+        struct names *names;                 /* of the newest frame; the sampling thread's */
+        struct host_snapshot *host_snapshot; /* the newest */
         struct assay_frame **ring;
         size_t size;
         uint64_t first, last; /* ticks kept: from first + 1 to last */
         bool running;
-        bool gpus_over;    /* the GPU source has ended; the host goes on */
+        bool gpus_over;    /* the GPU source has ended; the host continues */
         bool host_alone;   /* the host's ticks are the frames: there are no GPUs, or not yet */
         char trouble[512]; /* why there are none, when a source was found */
         bool ending;       /* stop was asked for */
@@ -57,7 +57,7 @@ int core_start(const struct assay_options *options, uint64_t after, struct core 
 /* Ends sampling and completes the recording; returns how the recording ended. */
 int core_stop(struct core *c, struct err *err);
 struct core *core_ref(struct core *c);
-void core_unref(struct core *c); /* NULL is fine */
+void core_unref(struct core *c); /* NULL is allowed */
 
 /* The number of the newest tick. */
 uint64_t core_last(struct core *c);
@@ -71,8 +71,8 @@ bool core_wait(struct core *c, uint64_t after, int64_t until_ns);
 int core_failure(struct core *c, struct err *err);
 void core_counts(struct core *c, struct session_counts *ret);
 /*
- * What limits the GPUs so far: as the recording tells, with its phases, or from memory where there
- * is none. 0, or a negative code with err; free ret->list.
+ * What limits the GPUs so far: as the recording reports, with its phases, or from memory where
+ * there is none. 0, or a negative code with err; free ret->list.
  */
 int core_findings(struct core *c, struct stretch_list *ret, struct err *err);
 /* Everything so far is in the session's file. 0, or a negative code with err. */

@@ -33,25 +33,25 @@ static void put_levels(struct jsonw *j, const struct description *d)
 {
         jsonw_array(j, "levels");
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
-                if (d->levels[l].there)
+                if (d->levels[l].present)
                         jsonw_text(j, NULL, level_name(l));
         }
         jsonw_end(j);
         jsonw_object(j, "level_names");
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
-                if (d->levels[l].there)
+                if (d->levels[l].present)
                         jsonw_text_or_null(j, level_name(l), d->levels[l].name);
         }
         jsonw_end(j);
         jsonw_object(j, "memory_limits");
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
-                if (d->levels[l].there)
+                if (d->levels[l].present)
                         jsonw_value(j, level_name(l), d->levels[l].memory_limit);
         }
         jsonw_end(j);
         jsonw_object(j, "cpus");
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
-                if (d->levels[l].there)
+                if (d->levels[l].present)
                         jsonw_value(j, level_name(l), d->levels[l].cpus);
         }
         jsonw_end(j);
@@ -125,14 +125,14 @@ void describe_add_gpu(struct description *d, const struct entity *e, struct valu
         g->memory = memory;
 }
 
-/* ---- a run that is going on ---- */
+/* ---- a run in progress ---- */
 
-static void add_around(struct description *d, const struct around *a)
+static void add_host_snapshot(struct description *d, const struct host_snapshot *a)
 {
         for (enum level l = 0; a && l < LEVEL_COUNT; l++) {
-                const struct around_level *from = &a->levels[l];
+                const struct host_snapshot_level *from = &a->levels[l];
                 struct described_level *to = &d->levels[l];
-                to->there = from->present;
+                to->present = from->present;
                 snprintf(to->name, sizeof(to->name), "%s", from->name);
                 to->cpus = from->f[FIGURE_CPUS];
                 to->memory_limit = from->f[FIGURE_MEMORY_LIMIT];
@@ -162,7 +162,7 @@ int describe_core(struct core *c, struct strbuf *out)
                 return -ENOMEM;
         struct assay_frame *f = core_latest(c);
         pthread_mutex_lock(&c->lock);
-        struct around *a = around_ref(c->around);
+        struct host_snapshot *a = host_snapshot_ref(c->host_snapshot);
         d->running = c->running;
         d->start_s = describe_time(c->start_ns);
         d->stop_s = describe_time(c->stop_ns);
@@ -173,12 +173,12 @@ int describe_core(struct core *c, struct strbuf *out)
         snprintf(d->backend, sizeof(d->backend), "%s", c->backend);
         snprintf(d->session, sizeof(d->session), "%s", c->session_path);
         add_machine(d, &cpus);
-        add_around(d, a);
+        add_host_snapshot(d, a);
         for (size_t i = 0; f && i < f->n; i++)
                 describe_add_gpu(d, f->rows[i].sample.who, f->rows[i].sample.m[METRIC_FB_TOTAL]);
         snprintf(d->provenance, sizeof(d->provenance), "%s", f ? f->provenance : "");
         describe_write(d, out);
-        around_unref(a);
+        host_snapshot_unref(a);
         assay_frame_unref(f);
         free(d);
         return 0;

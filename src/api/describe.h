@@ -1,4 +1,4 @@
-/* What a run watches, as JSON: the same keys for one that is going on and for a recorded one. */
+/* What a run watches, as JSON: the same keys for one in progress and for a recorded one. */
 #pragma once
 
 #include "base/strbuf.h"
@@ -17,7 +17,7 @@ struct described_gpu {
 };
 
 struct described_level {
-        bool there;
+        bool present;
         char name[HOST_TEXT_MAX];
         struct value cpus, memory_limit;
 };
@@ -45,5 +45,5 @@ void describe_write(const struct description *d, struct strbuf *out);
 int describe_file(const char *path, struct strbuf *out, struct err *err);
 
 struct core;
-/* One that is going on. 0 or -ENOMEM. */
+/* One in progress. 0 or -ENOMEM. */
 int describe_core(struct core *c, struct strbuf *out);

@@ -41,15 +41,15 @@ static void add_manifest(struct description *d, struct session_reader *r)
         }
 }
 
-/* What the first tick of the host tells, where the manifest does not. */
+/* What the first tick of the host reports, where the manifest does not. */
 static int add_host(struct description *d, struct input *in, struct err *err)
 {
         const struct host *h;
-        unsigned there = input_levels(in);
-        int got = there ? input_next_host(in, &h, err) : 0;
+        unsigned present = input_levels(in);
+        int got = present ? input_next_host(in, &h, err) : 0;
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 struct described_level *to = &d->levels[l];
-                to->there = there & LEVEL_BIT(l);
+                to->present = present & LEVEL_BIT(l);
                 if (got <= 0)
                         continue;
                 snprintf(to->name, sizeof(to->name), "%s", h->levels[l].name);
@@ -65,7 +65,7 @@ static int add_host(struct description *d, struct input *in, struct err *err)
         return got < 0 ? got : 0;
 }
 
-#define FRAMES_LOOKED_AT 8
+#define FRAMES_SAMPLED 8
 
 /* GPUs show themselves in the first frames. */
 static int add_gpus(struct description *d, struct input *in, struct err *err)
@@ -75,7 +75,7 @@ static int add_gpus(struct description *d, struct input *in, struct err *err)
         struct pipeline *p = NULL;
         const struct frame *f;
         int got = 1, r = setup_open(&none, in->gpus, false, 0, &p, notice, err);
-        for (int i = 0; r == 0 && got > 0 && d->n_gpus == 0 && i < FRAMES_LOOKED_AT; i++) {
+        for (int i = 0; r == 0 && got > 0 && d->n_gpus == 0 && i < FRAMES_SAMPLED; i++) {
                 got = pipeline_next(p, &f, err);
                 if (got <= 0)
                         break;

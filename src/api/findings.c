@@ -212,7 +212,7 @@ static int take_place(const assay_findings *f, size_t where, size_t at, struct a
                                     .in_function = inside ? place->inner.function : NULL,
                                     .line = place->own.line,
                                     .in_line = place->inner.line,
-                                    .looks = place->looks,
+                                    .looks = place->n_samples,
                                     .share = place->share,
                                     .seconds = place->seconds};
         return 0;

@@ -95,7 +95,8 @@ int assay_frame_verdict(const assay_frame *f, size_t gpu, struct assay_verdict *
 {
         if (!f || gpu >= f->n || !ret)
                 return ASSAY_E_USAGE;
-        /* The texts are kept with the frame, which nobody can tell from their having been there. */
+        /* The texts are kept with the frame, which nobody can distinguish from their having been
+         * there. */
         struct words *w = words_of((struct assay_frame *)f);
         if (!w)
                 return -ENOMEM;
@@ -151,16 +152,16 @@ int assay_frame_flops(const assay_frame *f, size_t gpu, const char *type, struct
 
 /* ---- the host ---- */
 
-static const struct around_level *level_of(const assay_frame *f, int level)
+static const struct host_snapshot_level *level_of(const assay_frame *f, int level)
 {
-        if (!f || !f->around || level < 0 || level >= LEVEL_COUNT)
+        if (!f || !f->host_snapshot || level < 0 || level >= LEVEL_COUNT)
                 return NULL;
-        return &f->around->levels[level];
+        return &f->host_snapshot->levels[level];
 }
 
 const char *assay_frame_level_missing(const assay_frame *f, int level)
 {
-        const struct around_level *l = level_of(f, level);
+        const struct host_snapshot_level *l = level_of(f, level);
         if (!l)
                 return level < 0 || level >= LEVEL_COUNT ? "there is no such level"
                                                          : "no level is watched";
@@ -171,23 +172,23 @@ const char *assay_frame_level_missing(const assay_frame *f, int level)
 
 const char *assay_frame_level_name(const assay_frame *f, int level)
 {
-        const struct around_level *l = level_of(f, level);
+        const struct host_snapshot_level *l = level_of(f, level);
         return l && l->present ? l->name : "";
 }
 
 struct assay_value assay_frame_level(const assay_frame *f, int level, int figure)
 {
-        const struct around_level *l = level_of(f, level);
+        const struct host_snapshot_level *l = level_of(f, level);
         if (!l || !l->present || figure < 0 || figure >= FIGURE_COUNT)
                 return absent;
         return api_value(l->f[figure]);
 }
 
-/* The system level uses a device as the device is used, which the frame itself tells. */
+/* The system level uses a device as the device is used, which the frame itself reports. */
 static struct level_gpu use_of(const assay_frame *f, int level, size_t gpu)
 {
         const struct sample *s = &f->rows[gpu].sample;
-        const struct around *a = f->around;
+        const struct host_snapshot *a = f->host_snapshot;
         struct level_gpu none = {.util = {0}};
         if (level == LEVEL_SYSTEM)
                 return (struct level_gpu){.util = s->m[METRIC_GPU_UTIL],
@@ -202,7 +203,7 @@ static struct level_gpu use_of(const assay_frame *f, int level, size_t gpu)
 
 struct assay_value assay_frame_level_gpu(const assay_frame *f, int level, size_t gpu, int use)
 {
-        const struct around_level *l = level_of(f, level);
+        const struct host_snapshot_level *l = level_of(f, level);
         if (!l || !l->present || gpu >= f->n)
                 return absent;
         struct level_gpu g = use_of(f, level, gpu);
@@ -220,19 +221,19 @@ struct assay_value assay_frame_level_gpu(const assay_frame *f, int level, size_t
 
 struct assay_value assay_frame_system(const assay_frame *f, int figure)
 {
-        if (!f || !f->around || figure < 0 || figure >= SYSTEM_COUNT)
+        if (!f || !f->host_snapshot || figure < 0 || figure >= SYSTEM_COUNT)
                 return absent;
-        return api_value(f->around->system[figure]);
+        return api_value(f->host_snapshot->system[figure]);
 }
 
 size_t assay_frame_cores(const assay_frame *f)
 {
-        return f && f->around ? f->around->n_cores : 0;
+        return f && f->host_snapshot ? f->host_snapshot->n_cores : 0;
 }
 
 struct assay_value assay_frame_core(const assay_frame *f, size_t core)
 {
-        return core < assay_frame_cores(f) ? api_value(f->around->cores[core]) : absent;
+        return core < assay_frame_cores(f) ? api_value(f->host_snapshot->cores[core]) : absent;
 }
 
 int assay_frame_json(const assay_frame *f, char **ret, struct assay_error *error)
@@ -244,10 +245,10 @@ int assay_frame_json(const assay_frame *f, char **ret, struct assay_error *error
                                 "take one with assay_monitor_latest");
         frame_view(f, &view);
         json_write_frame(&view, program_version, &out);
-        CLEANUP(freep) struct host *h = around_host(f->around);
+        CLEANUP(freep) struct host *h = host_snapshot_host(f->host_snapshot);
         if (h)
                 host_json_append(h, &out);
-        char *text = out.failed || (f->around && !h) ? NULL : strdup(strbuf_str(&out));
+        char *text = out.failed || (f->host_snapshot && !h) ? NULL : strdup(strbuf_str(&out));
         strbuf_finish(&out);
         if (!text)
                 return api_fail(error, -ENOMEM, "out of memory", "");

@@ -53,8 +53,8 @@ static void put_frame(struct hwfiles *h, const struct assay_frame *f)
         if (view.n > 0 && !view.stale)
                 hwmon_write_frame(&h->texts, &view);
         /* Frames may come oftener than ticks of the host. */
-        bool news = f->around && f->around->wall_ns != h->host_ns;
-        CLEANUP(freep) struct host *host = news ? around_host(f->around) : NULL;
+        bool news = f->host_snapshot && f->host_snapshot->wall_ns != h->host_ns;
+        CLEANUP(freep) struct host *host = news ? host_snapshot_host(f->host_snapshot) : NULL;
         if (host) {
                 hwmon_write_host(&h->texts, host);
                 h->host_ns = host->wall_ns;
@@ -62,7 +62,7 @@ static void put_frame(struct hwfiles *h, const struct assay_frame *f)
         write_texts(h);
 }
 
-static void *follow(void *arg)
+static void *follow_files(void *arg)
 {
         struct hwfiles *h = arg;
         while (core_wait(h->core, h->cursor, INT64_MAX)) {
@@ -111,7 +111,7 @@ int hwfiles_start(struct core *c, const char *folder, struct hwfiles **ret, stru
         snprintf(h->folder, sizeof(h->folder), "%s", folder);
         for (size_t i = 0; i < ARRAY_LEN(h->fds); i++)
                 h->fds[i] = -1;
-        r = life_start_thread(follow, h, &h->thread);
+        r = life_start_thread(follow_files, h, &h->thread);
         if (r < 0) {
                 free(h);
                 return err_set(err, r, "cannot start a thread: %s", strerror(-r));

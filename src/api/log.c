@@ -1,6 +1,6 @@
 /*
  * The run log. A log keeps names and no open file: each entry is one write that other processes'
- * never mix with, and a process that forked may go on using it.
+ * never mix with, and a process that forked may continue using it.
  */
 #include "api/api.h"
 #include "app/setup.h"
@@ -28,7 +28,7 @@ void assay_log_close(assay_log *log)
         free(log);
 }
 
-/* An entry that cannot be written is told of at once rather than at the first one. */
+/* An entry that cannot be written is reported at once rather than at the first one. */
 static int check_path(const char *path, struct err *err)
 {
         int fd = outfile_open(path, O_RDWR | O_APPEND | O_CREAT, 0666, "the log ", err);
@@ -118,8 +118,8 @@ static int set_data(struct mark *m, const char *json, struct err *err)
         return err_hint(err, "give for example {\"step\":100}");
 }
 
-static int enter(assay_log *log, struct mark *m, const char *name, const char *data,
-                 struct assay_error *error)
+static int add_entry(assay_log *log, struct mark *m, const char *name, const char *data,
+                     struct assay_error *error)
 {
         struct err err = {0};
         if (!log)
@@ -144,28 +144,28 @@ int assay_log_phase(assay_log *log, const char *name, double seconds, const char
         mark_init(&m, MARK_PHASE);
         m.has_seconds = true;
         m.seconds = seconds;
-        return enter(log, &m, name, more, error);
+        return add_entry(log, &m, name, more, error);
 }
 
 int assay_log_begin(assay_log *log, const char *name, const char *more, struct assay_error *error)
 {
         struct mark m;
         mark_init(&m, MARK_BEGIN);
-        return enter(log, &m, name, more, error);
+        return add_entry(log, &m, name, more, error);
 }
 
 int assay_log_end(assay_log *log, const char *name, const char *more, struct assay_error *error)
 {
         struct mark m;
         mark_init(&m, MARK_END);
-        return enter(log, &m, name, more, error);
+        return add_entry(log, &m, name, more, error);
 }
 
 int assay_log_event(assay_log *log, const char *name, const char *data, struct assay_error *error)
 {
         struct mark m;
         mark_init(&m, MARK_EVENT);
-        return enter(log, &m, name, data, error);
+        return add_entry(log, &m, name, data, error);
 }
 
 int assay_log_metric(assay_log *log, const char *name, double value, struct assay_error *error)
@@ -176,5 +176,5 @@ int assay_log_metric(assay_log *log, const char *name, double value, struct assa
                                 "leave out what is not known");
         mark_init(&m, MARK_METRIC);
         m.value = value;
-        return enter(log, &m, name, NULL, error);
+        return add_entry(log, &m, name, NULL, error);
 }

@@ -36,7 +36,7 @@ static int no_place(struct assay_error *error)
 }
 
 /* The run to ask, with a reference; NULL with what every call answers while there is none. */
-static struct core *enter(assay_monitor *m, struct assay_error *error, int *ret_code)
+static struct core *acquire_core(assay_monitor *m, struct assay_error *error, int *ret_code)
 {
         *ret_code = check_monitor(m, error);
         if (*ret_code < 0)
@@ -141,7 +141,7 @@ int assay_monitor_stop(assay_monitor *m, struct assay_error *error)
 {
         int r;
         struct err err = {0};
-        struct core *c = enter(m, error, &r);
+        struct core *c = acquire_core(m, error, &r);
         if (!c)
                 return r;
         pthread_mutex_lock(&m->changing);
@@ -154,7 +154,7 @@ int assay_monitor_stop(assay_monitor *m, struct assay_error *error)
 int assay_monitor_running(const assay_monitor *m)
 {
         int r;
-        struct core *c = enter((assay_monitor *)m, NULL, &r);
+        struct core *c = acquire_core((assay_monitor *)m, NULL, &r);
         if (!c)
                 return 0;
         bool running = is_running(c);
@@ -179,7 +179,7 @@ void assay_monitor_free(assay_monitor *m)
 /* ---- frames ---- */
 
 /* Nothing there: not yet, no more, or never. */
-static int nothing(struct core *c, struct assay_error *error)
+static int refuse_absent(struct core *c, struct assay_error *error)
 {
         struct err err = {0};
         return core_failure(c, &err) < 0 ? api_error(error, &err) : 0;
@@ -190,13 +190,13 @@ int assay_monitor_latest(assay_monitor *m, assay_frame **ret, struct assay_error
         int r;
         if (!ret)
                 return no_place(error);
-        struct core *c = enter(m, error, &r);
+        struct core *c = acquire_core(m, error, &r);
         if (!c)
                 return r;
         struct assay_frame *f = core_latest(c);
         if (f)
                 *ret = f;
-        r = f ? 1 : nothing(c, error);
+        r = f ? 1 : refuse_absent(c, error);
         core_unref(c);
         return r;
 }
@@ -207,7 +207,7 @@ int assay_monitor_next(assay_monitor *m, uint64_t *cursor, assay_frame **ret,
         int r;
         if (!cursor || !ret)
                 return no_place(error);
-        struct core *c = enter(m, error, &r);
+        struct core *c = acquire_core(m, error, &r);
         if (!c)
                 return r;
         struct assay_frame *f = core_next(c, *cursor);
@@ -215,7 +215,7 @@ int assay_monitor_next(assay_monitor *m, uint64_t *cursor, assay_frame **ret,
                 *cursor = f->tick;
                 *ret = f;
         }
-        r = f ? 1 : nothing(c, error);
+        r = f ? 1 : refuse_absent(c, error);
         core_unref(c);
         return r;
 }
@@ -224,12 +224,12 @@ int assay_monitor_wait(assay_monitor *m, uint64_t cursor, double timeout_s,
                        struct assay_error *error)
 {
         int r;
-        struct core *c = enter(m, error, &r);
+        struct core *c = acquire_core(m, error, &r);
         if (!c)
                 return r;
         /* Not a number, and less than nothing, are no time at all. */
         int64_t wait = timeout_s > 0 ? clock_from_seconds(fmin(timeout_s, 1e9)) : 0;
-        r = core_wait(c, cursor, clock_mono_ns() + wait) ? 1 : nothing(c, error);
+        r = core_wait(c, cursor, clock_mono_ns() + wait) ? 1 : refuse_absent(c, error);
         core_unref(c);
         return r;
 }
@@ -242,7 +242,7 @@ int assay_monitor_counts(assay_monitor *m, struct assay_counts *ret, struct assa
         struct session_counts counts;
         if (!ret)
                 return no_place(error);
-        struct core *c = enter(m, error, &r);
+        struct core *c = acquire_core(m, error, &r);
         if (!c)
                 return r;
         core_counts(c, &counts);
@@ -260,7 +260,7 @@ int assay_monitor_describe(assay_monitor *m, char **ret, struct assay_error *err
         struct strbuf out = {0};
         if (!ret)
                 return no_place(error);
-        struct core *c = enter(m, error, &r);
+        struct core *c = acquire_core(m, error, &r);
         if (!c)
                 return r;
         r = describe_core(c, &out);
@@ -280,7 +280,7 @@ int assay_monitor_findings(assay_monitor *m, assay_findings **ret, struct assay_
         struct stretch_list list;
         if (!ret)
                 return no_place(error);
-        struct core *c = enter(m, error, &r);
+        struct core *c = acquire_core(m, error, &r);
         if (!c)
                 return r;
         r = core_findings(c, &list, &err);
@@ -305,7 +305,7 @@ int assay_monitor_flush(assay_monitor *m, struct assay_error *error)
 {
         int r;
         struct err err = {0};
-        struct core *c = enter(m, error, &r);
+        struct core *c = acquire_core(m, error, &r);
         if (!c)
                 return r;
         r = core_flush(c, &err);

@@ -32,7 +32,7 @@ static void free_frame(struct assay_frame *f)
         free(f);
 }
 
-static void free_around(struct around *a)
+static void free_host_snapshot(struct host_snapshot *a)
 {
         free(a->cores);
         free(a->labels);
@@ -48,7 +48,7 @@ static void free_stock(struct stock *s)
         }
         for (struct part *p; (p = s->arounds);) {
                 s->arounds = p->next;
-                free_around((struct around *)p);
+                free_host_snapshot((struct host_snapshot *)p);
         }
         pthread_mutex_destroy(&s->lock);
         free(s);
@@ -155,14 +155,14 @@ static bool keep_names(struct names **names, const struct frame *f)
 /* ---- frames ---- */
 
 struct assay_frame *frame_make(struct stock *s, const struct frame *from, struct names **names,
-                               struct around *around)
+                               struct host_snapshot *host_snapshot)
 {
         struct assay_frame *f = take_part(s, &s->frames, sizeof(*f));
         if (!f)
                 return NULL;
         f->n = 0;
         f->names = NULL;
-        f->around = NULL;
+        f->host_snapshot = NULL;
         if (!LIST_RESERVE(f->rows, from->n, f->cap) || (from->n > 0 && !keep_names(names, from))) {
                 assay_frame_unref(f);
                 return NULL;
@@ -181,7 +181,7 @@ struct assay_frame *frame_make(struct stock *s, const struct frame *from, struct
         }
         for (size_t i = 0; i < f->n; i++)
                 f->rows[i].sample.who = &f->names->list[i];
-        f->around = around_ref(around);
+        f->host_snapshot = host_snapshot_ref(host_snapshot);
         return f;
 }
 
@@ -208,7 +208,7 @@ void assay_frame_unref(assay_frame *f)
                 return;
         words_free(atomic_exchange(&f->words, NULL), f->n);
         names_unref(f->names);
-        around_unref(f->around);
+        host_snapshot_unref(f->host_snapshot);
         give_part_back(&f->part, &f->part.stock->frames);
 }
 
@@ -227,20 +227,20 @@ void frame_view(const struct assay_frame *f, struct frame *ret)
 
 /* ---- the host ---- */
 
-struct around *around_ref(struct around *a)
+struct host_snapshot *host_snapshot_ref(struct host_snapshot *a)
 {
         if (a)
                 atomic_fetch_add(&a->part.users, 1);
         return a;
 }
 
-void around_unref(struct around *a)
+void host_snapshot_unref(struct host_snapshot *a)
 {
         if (a && unref_part(&a->part))
                 give_part_back(&a->part, &a->part.stock->arounds);
 }
 
-static bool reserve_around(struct around *a, const struct host *h)
+static bool reserve_host_snapshot(struct host_snapshot *a, const struct host *h)
 {
         if (!LIST_RESERVE(a->cores, h->n_cores, a->cap_cores))
                 return false;
@@ -253,10 +253,10 @@ static bool reserve_around(struct around *a, const struct host *h)
         return a->labels && a->gpus;
 }
 
-static void copy_level(struct around *a, const struct host *h, enum level l)
+static void copy_level(struct host_snapshot *a, const struct host *h, enum level l)
 {
         const struct level_state *from = &h->levels[l];
-        struct around_level *to = &a->levels[l];
+        struct host_snapshot_level *to = &a->levels[l];
         to->asked = from->asked;
         to->present = from->present;
         memcpy(to->why, from->why, sizeof(to->why));
@@ -266,13 +266,13 @@ static void copy_level(struct around *a, const struct host *h, enum level l)
                 a->gpus[(size_t)l * HOST_GPUS_MAX + i] = from->gpus[i];
 }
 
-struct around *around_make(struct stock *s, const struct host *h)
+struct host_snapshot *host_snapshot_make(struct stock *s, const struct host *h)
 {
-        struct around *a = take_part(s, &s->arounds, sizeof(*a));
+        struct host_snapshot *a = take_part(s, &s->arounds, sizeof(*a));
         if (!a)
                 return NULL;
-        if (!reserve_around(a, h)) {
-                around_unref(a);
+        if (!reserve_host_snapshot(a, h)) {
+                host_snapshot_unref(a);
                 return NULL;
         }
         a->tick = h->tick;
@@ -295,7 +295,7 @@ struct around *around_make(struct stock *s, const struct host *h)
         return a;
 }
 
-struct host *around_host(const struct around *a)
+struct host *host_snapshot_host(const struct host_snapshot *a)
 {
         struct host *h = a ? calloc(1, sizeof(*h)) : NULL;
         if (!h)
@@ -316,7 +316,7 @@ struct host *around_host(const struct around *a)
         for (size_t i = 0; i < a->n_gpus; i++)
                 memcpy(h->gpus[i], a->labels[i], sizeof(h->gpus[i]));
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
-                const struct around_level *from = &a->levels[l];
+                const struct host_snapshot_level *from = &a->levels[l];
                 struct level_state *to = &h->levels[l];
                 to->asked = from->asked;
                 to->present = from->present;

@@ -20,7 +20,7 @@ struct names {
         struct entity list[];
 };
 
-struct around_level {
+struct host_snapshot_level {
         bool asked, present;
         char why[HOST_TEXT_MAX], name[HOST_TEXT_MAX];
         struct value f[FIGURE_COUNT];
@@ -34,11 +34,11 @@ struct part {
 };
 
 /* A struct host without its unused places: one of a thousand cores is 60 KB larger. */
-struct around {
+struct host_snapshot {
         struct part part;
         uint64_t tick, asked, taken, late, missed;
         int64_t wall_ns, mono_ns, interval_ns;
-        struct around_level levels[LEVEL_COUNT];
+        struct host_snapshot_level levels[LEVEL_COUNT];
         struct value system[SYSTEM_COUNT];
         size_t n_cores, cap_cores;
         struct value *cores;
@@ -58,8 +58,8 @@ struct assay_frame {
         int64_t wall_ns, mono_ns, window_ns;
         bool stale;
         char provenance[128];
-        struct names *names;   /* NULL without GPUs */
-        struct around *around; /* NULL without levels */
+        struct names *names;                 /* NULL without GPUs */
+        struct host_snapshot *host_snapshot; /* NULL without levels */
         size_t n, cap;
         struct row *rows;              /* who points into names */
         _Atomic(struct words *) words; /* n of them; NULL until asked for */
@@ -72,17 +72,17 @@ void stock_close(struct stock *s);
 
 /* Each NULL when memory is short. names: those of the frame before, replaced when they changed. */
 struct assay_frame *frame_make(struct stock *s, const struct frame *f, struct names **names,
-                               struct around *around);
-struct around *around_make(struct stock *s, const struct host *h);
+                               struct host_snapshot *host_snapshot);
+struct host_snapshot *host_snapshot_make(struct stock *s, const struct host *h);
 
-void names_unref(struct names *n);           /* NULL is fine */
-struct around *around_ref(struct around *a); /* likewise */
-void around_unref(struct around *a);         /* likewise */
+void names_unref(struct names *n);                                /* NULL is allowed */
+struct host_snapshot *host_snapshot_ref(struct host_snapshot *a); /* likewise */
+void host_snapshot_unref(struct host_snapshot *a);                /* likewise */
 
-/* Of n GPUs. NULL is fine. */
+/* Of n GPUs. NULL is allowed. */
 void words_free(struct words *w, size_t n);
 
 /* The frame as the layers know it; borrows. */
 void frame_view(const struct assay_frame *f, struct frame *ret);
 /* The host as the layers know it. NULL when there is none, or memory is short; free it. */
-struct host *around_host(const struct around *a);
+struct host *host_snapshot_host(const struct host_snapshot *a);

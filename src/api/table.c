@@ -34,7 +34,7 @@ static bool grow_column(struct table_column *c, size_t cap)
         return !c->numbers || LIST_RESIZE(c->numbers, cap);
 }
 
-static bool reserve(struct assay_table *t)
+static bool reserve_rows(struct assay_table *t)
 {
         if (t->rows < t->cap)
                 return true;
@@ -49,7 +49,7 @@ static bool reserve(struct assay_table *t)
 
 void table_add_row(struct assay_table *t)
 {
-        if (t->failed || !reserve(t)) {
+        if (t->failed || !reserve_rows(t)) {
                 t->failed = true;
                 return;
         }
@@ -108,7 +108,7 @@ static const char *keep_text(struct assay_table *t, const char *s)
 }
 
 /* Rows of several GPUs take turns, so a few rows back is looked as well. */
-#define LOOK_BACK 16
+#define LOOK_BEHIND 16
 
 void table_put_text(struct assay_table *t, size_t column, const char *s)
 {
@@ -116,7 +116,7 @@ void table_put_text(struct assay_table *t, size_t column, const char *s)
                 return;
         const char **texts = t->columns[column].texts;
         size_t row = t->rows - 1;
-        for (size_t i = 1; i <= LOOK_BACK && i <= row; i++) {
+        for (size_t i = 1; i <= LOOK_BEHIND && i <= row; i++) {
                 const char *before = texts[row - i];
                 if (before && strcmp(before, s) == 0) {
                         texts[row] = before;

@@ -51,7 +51,7 @@ struct table_job {
 bool table_wants(struct table_job *job, int64_t wall_ns, int64_t moment_ns);
 
 /* That a run has no such level, and which it has. */
-int table_level_missing(enum level level, unsigned there, struct err *err);
+int table_level_missing(enum level level, unsigned present, struct err *err);
 
 /* Each fills an empty table. 0, or a negative code with err. */
 /* A level as a notebook's monitor has it. */

@@ -110,16 +110,16 @@ static int take_level(void *arg, const struct frame *f, struct err *err)
         return 0;
 }
 
-int table_level_missing(enum level level, unsigned there, struct err *err)
+int table_level_missing(enum level level, unsigned present, struct err *err)
 {
         char names[64] = "";
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 size_t len = strlen(names);
-                if (there & LEVEL_BIT(l))
+                if (present & LEVEL_BIT(l))
                         snprintf(names + len, sizeof(names) - len, " %s", level_name(l));
         }
         err_set(err, ERR_USAGE, "the level '%s' was not recorded", level_name(level));
-        return err_hint(err, "recorded:%s", there ? names : " the GPUs only");
+        return err_hint(err, "recorded:%s", present ? names : " the GPUs only");
 }
 
 /* Memory that is short is found at the end; columns that stay empty are filled there. */
@@ -141,13 +141,13 @@ static int whole_columns(struct assay_table *t)
 int table_fill_level(struct assay_table *t, struct table_job *job, enum level level,
                      struct err *err)
 {
-        unsigned there = input_levels(&job->in);
+        unsigned present = input_levels(&job->in);
         struct level_rows l = {.t = t, .job = job};
-        if (there ? !(there & LEVEL_BIT(level)) : level != LEVEL_SYSTEM)
-                return table_level_missing(level, there, err);
+        if (present ? !(present & LEVEL_BIT(level)) : level != LEVEL_SYSTEM)
+                return table_level_missing(level, present, err);
         int r = cells_init(&l.cells, job->in.phases, job->in.n_phases);
         if (r == 0)
-                r = there ? add_hosts(&l, level, err) : each_frame(job, take_level, &l, err);
+                r = present ? add_hosts(&l, level, err) : each_frame(job, take_level, &l, err);
         if (r == 0 && !l.started && !table_fill_start(&l, 0))
                 r = -ENOMEM;
         if (r == 0)

@@ -102,10 +102,10 @@ int table_fill_figures(struct assay_table *t, struct table_job *job, enum level 
         struct level_table l = {.t = t, .job = job, .level = level};
         static const struct host none;
         const struct host *h;
-        unsigned there = input_levels(&job->in);
+        unsigned present = input_levels(&job->in);
         int got = 0;
-        if (!(there & LEVEL_BIT(level)))
-                return table_level_missing(level, there, err);
+        if (!(present & LEVEL_BIT(level)))
+                return table_level_missing(level, present, err);
         while (!t->failed && (got = input_next_host(&job->in, &h, err)) > 0) {
                 if (!l.started)
                         table_level_start(&l, h);

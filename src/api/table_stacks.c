@@ -6,7 +6,7 @@
 enum stack_column {
         STACKS_ELAPSED,
         STACKS_SECONDS,
-        STACKS_LOOKS,
+        STACKS_SAMPLES,
         STACKS_PID,
         STACKS_TID,
         STACKS_MAIN,
@@ -49,7 +49,7 @@ static void put_count(struct assay_table *t, const struct stack_log *log, double
         table_add_row(t);
         table_put(t, STACKS_ELAPSED, elapsed_s);
         table_put(t, STACKS_SECONDS, c->seconds);
-        table_put(t, STACKS_LOOKS, c->looks);
+        table_put(t, STACKS_SAMPLES, c->n_samples);
         table_put(t, STACKS_PID, log->processes[thread->process].pid);
         table_put(t, STACKS_TID, thread->tid);
         table_put(t, STACKS_MAIN, thread->is_main);

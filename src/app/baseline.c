@@ -90,7 +90,7 @@ static int is_run(const struct dirent *e)
                (e->d_type == DT_REG || e->d_type == DT_UNKNOWN);
 }
 
-/* A link in the place of a baseline leads to files of somebody else. */
+/* A link in the place of a baseline leads to files of another user. */
 static bool is_link(const char *dir)
 {
         struct stat st;
@@ -111,8 +111,8 @@ static int copy_all(int from, int to)
         return n < 0 ? -errno : fsync(to) < 0 ? -errno : 0;
 }
 
-/* What stands behind the last dot tells nothing, but people look at it. */
-static const char *ending(const char *file)
+/* What stands behind the last dot says nothing, but people rely on it. */
+static const char *file_extension(const char *file)
 {
         const char *slash = strrchr(file, '/'), *dot = strrchr(slash ? slash : file, '.');
         return dot && strlen(dot) < ENDING_MAX ? dot : "";
@@ -123,7 +123,7 @@ static int place_copy(const char *dir, const char *part, const char *file, struc
 {
         char path[BASELINE_PATH_MAX + 2 * BASELINE_NAME_MAX];
         for (int i = 1; i <= BASELINE_RUNS_MAX; i++) {
-                snprintf(path, sizeof(path), "%s/%0*d%s", dir, DIGITS, i, ending(file));
+                snprintf(path, sizeof(path), "%s/%0*d%s", dir, DIGITS, i, file_extension(file));
                 if (link(part, path) == 0)
                         return 0;
                 if (errno != EEXIST)
@@ -258,7 +258,7 @@ static int unknown_name(const char *folder, const char *name, struct err *err)
 }
 
 /* The files of a name in order; -ENOENT when it has none. */
-static int scan(const char *folder, const char *name, struct dirent ***ret)
+static int scan_versions(const char *folder, const char *name, struct dirent ***ret)
 {
         char dir[BASELINE_PATH_MAX + BASELINE_NAME_MAX];
         snprintf(dir, sizeof(dir), "%s/%s", folder, name);
@@ -273,7 +273,7 @@ int baseline_find(const char *folder, const char *name, struct baseline *ret, st
         struct dirent **names = NULL;
         *ret = (struct baseline){0};
         int code = check_name(name, err);
-        int n = code == 0 ? scan(folder, name, &names) : 0;
+        int n = code == 0 ? scan_versions(folder, name, &names) : 0;
         if (n < 0)
                 return unknown_name(folder, name, err);
         for (int i = 0; i < n; i++) {
@@ -299,7 +299,7 @@ static void put_name(const char *folder, const char *name, struct strbuf *out)
         char path[BASELINE_PATH_MAX + BASELINE_NAME_MAX + 256], when[FORMAT_MAX];
         struct dirent **runs = NULL;
         struct stat st;
-        int n = scan(folder, name, &runs);
+        int n = scan_versions(folder, name, &runs);
         if (n < 0)
                 return;
         snprintf(path, sizeof(path), "%s/%s/%s", folder, name, runs[n - 1]->d_name);
@@ -337,7 +337,7 @@ int baseline_remove(const char *folder, const char *name, struct err *err)
         }
         baseline_finish(&b);
         snprintf(dir, sizeof(dir), "%s/%s", folder, name);
-        /* Files of somebody else's in it stay, and the folder with them. */
+        /* Files of someone else's in it stay, and the folder with them. */
         if (code == 0)
                 rmdir(dir);
         return code;

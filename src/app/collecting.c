@@ -14,7 +14,7 @@
 struct collecting {
         struct session *session;
         collecting_say *say;
-        bool told; /* that the session does not take them */
+        bool reported; /* that the session does not take them */
         struct collector *collector;
 };
 
@@ -32,8 +32,8 @@ static void keep_value(void *arg, const struct collected *value)
         snprintf(m.name, sizeof(m.name), "%s", value->name);
         snprintf(data, sizeof(data), "{\"unit\":\"%s\"}", value->unit);
         m.data = value->unit[0] ? strdup(data) : NULL;
-        if (session_mark(c->session, &m, &err) < 0 && !c->told) {
-                c->told = true;
+        if (session_mark(c->session, &m, &err) < 0 && !c->reported) {
+                c->reported = true;
                 c->say(value->name, err.msg);
         }
         mark_finish(&m);

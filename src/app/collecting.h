@@ -18,5 +18,5 @@ int collecting_list(const struct config *config, struct collect_list *ret, struc
 /* Starts, where some are asked for; *ret is NULL where none are. The session must outlive it. */
 int collecting_start(const struct config *config, struct session *session, collecting_say *say,
                      struct collecting **ret, struct err *err);
-/* NULL is fine. */
+/* NULL is allowed. */
 void collecting_stop(struct collecting *c);

@@ -56,7 +56,7 @@ static int begin_text(struct conversion *c, struct err *err)
 
 #define FLUSH_BYTES 262144
 
-static int flush(struct conversion *c, size_t above, struct err *err)
+static int flush_frames(struct conversion *c, size_t above, struct err *err)
 {
         int r = c->text.len > above ? strbuf_flush(&c->text, c->fd) : 0;
         return r < 0 ? err_set(err, r, "cannot write '%s': %s", c->out, strerror(-r)) : 0;
@@ -64,7 +64,7 @@ static int flush(struct conversion *c, size_t above, struct err *err)
 
 static int end_text(struct conversion *c, struct err *err)
 {
-        return flush(c, 0, err);
+        return flush_frames(c, 0, err);
 }
 
 static int begin_csv(struct conversion *c, struct err *err)
@@ -79,14 +79,14 @@ static int begin_csv(struct conversion *c, struct err *err)
 static int frame_csv(struct conversion *c, const struct frame *f, struct err *err)
 {
         csv_write_frame(&c->csv, f, &c->text);
-        return flush(c, FLUSH_BYTES, err);
+        return flush_frames(c, FLUSH_BYTES, err);
 }
 
 static int frame_jsonl(struct conversion *c, const struct frame *f, struct err *err)
 {
         for (size_t i = 0; i < f->n; i++)
                 json_write_row(f, &f->rows[i], &c->text);
-        return flush(c, FLUSH_BYTES, err);
+        return flush_frames(c, FLUSH_BYTES, err);
 }
 
 static int begin_dmon(struct conversion *c, struct err *err)
@@ -98,7 +98,7 @@ static int begin_dmon(struct conversion *c, struct err *err)
 static int frame_dmon(struct conversion *c, const struct frame *f, struct err *err)
 {
         dmon_write_frame(f, &c->text);
-        return flush(c, FLUSH_BYTES, err);
+        return flush_frames(c, FLUSH_BYTES, err);
 }
 
 /* ---- Parquet ---- */
@@ -114,7 +114,7 @@ static int frame_parquet(struct conversion *c, const struct frame *f, struct err
 {
         if (parquet_put_frame(&c->parquet, f) < 0)
                 return err_set(err, -ENOMEM, "out of memory");
-        return flush(c, FLUSH_BYTES, err);
+        return flush_frames(c, FLUSH_BYTES, err);
 }
 
 static int end_parquet(struct conversion *c, struct err *err)
@@ -123,7 +123,7 @@ static int end_parquet(struct conversion *c, struct err *err)
         snprintf(producer, sizeof(producer), "assay %s", program_version);
         if (parquet_end(&c->parquet, producer) < 0)
                 return err_set(err, -ENOMEM, "out of memory");
-        return flush(c, 0, err);
+        return flush_frames(c, 0, err);
 }
 
 /* ---- a hardware monitor's folder ---- */
@@ -215,7 +215,7 @@ static void take_fact(void *arg, const char *key, const char *value)
                 session_set_text(arg, key, value);
 }
 
-/* What a notebook monitor's manifest told. */
+/* What a notebook monitor's manifest reported. */
 static void keep_facts(struct session *s, const struct run_facts *f)
 {
         const struct {
@@ -257,7 +257,7 @@ static int begin_session(struct conversion *c, struct err *err)
         return session_import(c->session, c->in.marks, c->in.n_marks, err);
 }
 
-/* The pipeline decides verdicts anew and knows nothing of processes: those the session itself has.
+/* The pipeline decides verdicts again and knows nothing of processes: those the session itself has.
  */
 static int frame_session(struct conversion *c, const struct frame *f, struct err *err)
 {
@@ -291,10 +291,10 @@ static void copy_stack(struct conversion *c, const struct stack_log *log, int64_
 {
         const struct stack_thread *thread = &log->threads[from->thread];
         const struct stack_process *process = &log->processes[thread->process];
-        uint32_t looks = MAX(from->looks, 1u);
-        int64_t ns = clock_from_seconds(from->seconds), rest = ns % looks;
+        uint32_t n_samples = MAX(from->n_samples, 1u);
+        int64_t ns = clock_from_seconds(from->seconds), rest = ns % n_samples;
         struct stack_sample sample = {.mono_ns = mono_ns,
-                                      .stands_for_ns = ns / looks + rest,
+                                      .stands_for_ns = ns / n_samples + rest,
                                       .start_ticks = process->start_ticks,
                                       .pid = process->pid,
                                       .tid = thread->tid,
@@ -304,9 +304,9 @@ static void copy_stack(struct conversion *c, const struct stack_log *log, int64_
                                       .state = from->state,
                                       .holds_gil = from->holds_gil,
                                       .is_main = thread->is_main};
-        for (uint32_t i = 0; i < looks; i++) {
+        for (uint32_t i = 0; i < n_samples; i++) {
                 session_add_stacks(c->session, log->table, &sample, 1);
-                sample.stands_for_ns = ns / looks;
+                sample.stands_for_ns = ns / n_samples;
         }
 }
 
@@ -380,7 +380,7 @@ static const struct output_format *choose_target(const struct config *config, co
         return NULL;
 }
 
-static void tick(const struct conversion *c)
+static void convert_tick(const struct conversion *c)
 {
         if (c->job->on_tick)
                 c->job->on_tick(c->job->arg);
@@ -393,12 +393,13 @@ static int convert_hosts(struct conversion *c, const struct output_format *targe
         while (r == 0 && (got = input_next_host(&c->in, &h, err)) > 0) {
                 r = target->host(c, h, err);
                 c->last_ns = MAX(c->last_ns, h->wall_ns);
-                tick(c);
+                convert_tick(c);
         }
         return r < 0 ? r : got;
 }
 
-static int convert(struct conversion *c, const struct output_format *target, struct err *err)
+static int convert_recording(struct conversion *c, const struct output_format *target,
+                             struct err *err)
 {
         struct pipeline *p = NULL;
         const struct frame *f;
@@ -420,7 +421,7 @@ static int convert(struct conversion *c, const struct output_format *target, str
                 r = target->frame(c, f, err);
                 c->last_ns = f->wall_ns;
                 c->ticks++;
-                tick(c);
+                convert_tick(c);
         }
         if (r == 0)
                 r = got;
@@ -434,7 +435,7 @@ static int convert(struct conversion *c, const struct output_format *target, str
         return r;
 }
 
-static void finish(struct conversion *c)
+static void finish_conversion(struct conversion *c)
 {
         input_finish(&c->in);
         session_close(c->session, NULL);
@@ -475,7 +476,7 @@ int convert_file(const struct convert_job *job, struct err *err)
         if (r == 0)
                 r = input_open(&c->in, job->in, err);
         if (r == 0)
-                r = convert(c, target, err);
-        finish(c);
+                r = convert_recording(c, target, err);
+        finish_conversion(c);
         return r;
 }

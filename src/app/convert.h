@@ -11,8 +11,8 @@ struct convert_job {
         int standard;               /* what an out of "-" means, a descriptor; -1: a file's name */
         void (*on_tick)(void *arg); /* called at each tick; may be NULL */
         void *arg;
-        struct strbuf *notices; /* what is worth telling is added here, a line each */
+        struct strbuf *notices; /* what is worth reporting is added here, a line each */
 };
 
-/* 0, or a negative code with err. What is there already is not overwritten. */
+/* 0, or a negative code with err. What is present already is not overwritten. */
 int convert_file(const struct convert_job *job, struct err *err);

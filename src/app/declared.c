@@ -40,24 +40,24 @@ static void forget_phases(struct declared *d)
 /* Phases come in the order of their beginnings: those that hold a phase are on a stack. */
 static int take_phases(const struct phase *phases, size_t n, struct declared *d)
 {
-        size_t *around = calloc(n + 1, sizeof(*around)), depth = 0;
+        size_t *enclosing = calloc(n + 1, sizeof(*enclosing)), depth = 0;
         bool any = false;
         d->phases = malloc(n + 1);
-        if (!around || !d->phases) {
-                free(around);
+        if (!enclosing || !d->phases) {
+                free(enclosing);
                 return -ENOMEM;
         }
         for (size_t i = 0; i < n; i++) {
                 enum flops_type type = type_in(phases[i].data);
-                while (depth > 0 && phases[around[depth - 1]].end_ns <= phases[i].begin_ns)
+                while (depth > 0 && phases[enclosing[depth - 1]].end_ns <= phases[i].begin_ns)
                         depth--;
                 if (type == FLOPS_COUNT && depth > 0)
-                        type = (enum flops_type)d->phases[around[depth - 1]];
+                        type = (enum flops_type)d->phases[enclosing[depth - 1]];
                 d->phases[i] = (uint8_t)type;
                 any |= type < FLOPS_COUNT;
-                around[depth++] = i;
+                enclosing[depth++] = i;
         }
-        free(around);
+        free(enclosing);
         if (!any)
                 forget_phases(d);
         return 0;
@@ -108,7 +108,7 @@ static enum flops_type type_of_scope(const struct declared *d, const struct summ
         return type == FLOPS_COUNT && d->has_run ? d->run : type;
 }
 
-void declared_tell(const struct declared *d, struct summary *s, struct strbuf *notices)
+void declared_report(const struct declared *d, struct summary *s, struct strbuf *notices)
 {
         bool differ = false;
         summary_count_flops(&s->scopes[0], d->has_run ? d->run : FLOPS_COUNT);

@@ -17,7 +17,7 @@ struct declared {
 /*
  * --flops names the type of all work. Else marks do: an event with the key flops that of the run, a
  * phase that of its time, and of the phases inside it that name none. 0 or -ENOMEM; what
- * contradicts itself is told in the notices and left out.
+ * contradicts itself is reported in the notices and left out.
  */
 int declared_take(const struct config *config, const struct input *in, struct declared *ret,
                   struct strbuf *notices);
@@ -25,4 +25,4 @@ void declared_finish(struct declared *d);
 /* What is to be counted from the first frame on. Stretches borrow it. */
 void declared_use(const struct declared *d, struct stretches *stretches, struct summary *summary);
 /* FLOP/s of the run and of its phases, once all frames were added. */
-void declared_tell(const struct declared *d, struct summary *s, struct strbuf *notices);
+void declared_report(const struct declared *d, struct summary *s, struct strbuf *notices);

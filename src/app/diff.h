@@ -4,7 +4,7 @@
 #include "app/summarise.h"
 #include "compute/diff/diff.h"
 
-/* All zeros to begin with, but for the callback. */
+/* All zeros to begin with, except for the callback. */
 struct run_diff {
         struct diff_side base, now;
         struct traces traces[2]; /* of the first run of each side */

@@ -76,13 +76,13 @@ static void take_gpu(struct diff_run *run, const struct gpu_summary *g, double *
 
 static void take_work(const struct gpu_summary *g, struct diff_run *run)
 {
-        static const enum metric tell[] = {METRIC_GR_ACTIVE, METRIC_GPU_UTIL, METRIC_SM_ACTIVE};
+        static const enum metric signs[] = {METRIC_GR_ACTIVE, METRIC_GPU_UTIL, METRIC_SM_ACTIVE};
         struct value mean = value_missing(STATE_NONE), most = mean;
-        for (size_t i = 0; i < ARRAY_LEN(tell) && !value_is_set(mean); i++) {
-                mean = spread_mean(&g->m[tell[i]]);
-                most = spread_max(&g->m[tell[i]]);
+        for (size_t i = 0; i < ARRAY_LEN(signs) && !value_is_set(mean); i++) {
+                mean = spread_mean(&g->m[signs[i]]);
+                most = spread_max(&g->m[signs[i]]);
         }
-        /* One that does not tell may have worked. */
+        /* One that does not report may have worked. */
         run->woken += !value_is_set(most) || most.v >= WOKEN_SHARE;
         run->busy += value_is_set(mean) && mean.v >= BUSY_SHARE;
 }
@@ -164,7 +164,7 @@ struct span {
         double begin_s, end_s;
 };
 
-static struct span overlap(struct span a, const struct stretch *s)
+static struct span overlap_with_stretch(struct span a, const struct stretch *s)
 {
         double begin = MAX(a.begin_s, s->begin_s);
         return (struct span){begin, MAX(begin, MIN(a.end_s, s->end_s))};
@@ -180,7 +180,7 @@ struct means {
 
 static void add_stretch(struct means *m, const struct stretch *s, struct diff_run *run)
 {
-        struct span within = overlap(m->over, s);
+        struct span within = overlap_with_stretch(m->over, s);
         double gpu_s = (within.end_s - within.begin_s) * stretch_gpus(s);
         struct value engine = ceiling_value(&s->limit.ceilings, CEILING_ENGINE);
         struct value clock = ceiling_value(&s->limit.ceilings, CEILING_CLOCK);
@@ -226,7 +226,7 @@ static void add_to_line(const struct stretch *s, struct diff_run *run)
 static void add_to_windows(const struct stretch *s, struct span over, enum limiter l,
                            double width_s, double *all, double *own)
 {
-        struct span within = overlap(over, s);
+        struct span within = overlap_with_stretch(over, s);
         for (size_t i = (size_t)(within.begin_s / width_s); i < DIFF_WINDOWS_MAX; i++) {
                 double begin = MAX(within.begin_s, (double)i * width_s);
                 double end = MIN(within.end_s, (double)(i + 1) * width_s);
@@ -412,7 +412,7 @@ static int64_t point_middle(const struct traces *t, size_t at)
         return clock_bounded(t->start_ns) + (int64_t)at * t->width_ns + t->width_ns / 2;
 }
 
-/* A sample that reaches beyond the first step or the last is no measure of steps. */
+/* A sample that reaches beyond the first step or the last is not a measure of steps. */
 static bool steps_hold(const struct steps *s, const struct traces *t, size_t at)
 {
         int64_t middle = point_middle(t, at);
@@ -507,7 +507,7 @@ static void take_windows(const struct traces *t, const struct steps *steps, stru
 
 /* ---- energy of steps ---- */
 
-/* Watts of all GPUs at a point; negative when one does not tell. */
+/* Watts of all GPUs at a point; negative when one does not report. */
 static double power_at(const struct traces *t, size_t at)
 {
         double sum = 0;

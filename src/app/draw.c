@@ -94,20 +94,20 @@ static int choose_level(const struct config *config, struct input *in, enum leve
                         struct err *err)
 {
         const char *name = config_text(config, OPT_LEVEL);
-        unsigned there = input_levels(in), asked = 0;
+        unsigned present = input_levels(in), asked = 0;
         *ret = LEVEL_COUNT;
         if (!config_is_set(config, OPT_LEVEL))
                 return 0;
         levels_parse(name, &asked);
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
-                if (there & asked & LEVEL_BIT(l))
+                if (present & asked & LEVEL_BIT(l))
                         *ret = l;
         }
         if (*ret < LEVEL_COUNT)
                 return 0;
         err_set(err, ERR_USAGE, "the level '%s' was not recorded", name);
-        return err_hint(err, there ? "leave --level out for one that was"
-                                   : "this file tells nothing of the host; leave --level out");
+        return err_hint(err, present ? "leave --level out for one that was"
+                                     : "this file tells nothing of the host; leave --level out");
 }
 
 /*
@@ -167,7 +167,7 @@ static int64_t start_of(const struct plotting *w)
 
 /* ---- what was recorded ---- */
 
-static void tick(const struct plotting *w)
+static void draw_tick(const struct plotting *w)
 {
         if (w->watch.fn)
                 w->watch.fn(w->watch.arg);
@@ -179,7 +179,7 @@ static int add_hosts_until(struct plotting *w, int64_t wall_ns, const struct pro
 {
         int r = 0;
         while (r >= 0 && w->next_host && w->next_host->wall_ns <= wall_ns) {
-                tick(w);
+                draw_tick(w);
                 stretches_see_host(&w->stretches, w->next_host, p);
                 r = plot_add_host(&w->plot, w->next_host);
                 if (r < 0)
@@ -199,7 +199,7 @@ static bool is_drawn(const struct plotting *w, int64_t wall_ns)
 /* The frame first: the axis begins with it, and hosts belong to GPUs that are known. */
 static int add_frame(struct plotting *w, const struct frame *f, struct err *err)
 {
-        tick(w);
+        draw_tick(w);
         int r = plot_add_frame(&w->plot, f);
         if (r < 0)
                 return err_set(err, r, "out of memory");
@@ -302,19 +302,19 @@ static int drawing_draw(const struct config *config, struct plotting *w, enum pl
                 r = drawing_find(config, w, err);
         if (r < 0)
                 return r;
-        const struct plot_around around = {.facts = &w->in.facts,
-                                           .phases = w->in.phases,
-                                           .n_phases = w->in.n_phases,
-                                           .events = w->events,
-                                           .n_events = w->n_events,
-                                           .limits = &w->limits,
-                                           .limits_ns = w->stretches.first_wall_ns,
-                                           .first = w->first,
-                                           .n_first = w->n_first,
-                                           .finding =
-                                               w->finding.len ? strbuf_str(&w->finding) : NULL};
+        const struct plot_context context = {.facts = &w->in.facts,
+                                             .phases = w->in.phases,
+                                             .n_phases = w->in.n_phases,
+                                             .events = w->events,
+                                             .n_events = w->n_events,
+                                             .limits = &w->limits,
+                                             .limits_ns = w->stretches.first_wall_ns,
+                                             .first = w->first,
+                                             .n_first = w->n_first,
+                                             .finding =
+                                                 w->finding.len ? strbuf_str(&w->finding) : NULL};
         plot_name_gpus(&w->plot, &w->stretches.naming);
-        return plot_draw(&w->plot, &around, format, out, err);
+        return plot_draw(&w->plot, &context, format, out, err);
 }
 
 static int draw_one(const struct config *config, const char *path, enum plot_format format,
@@ -395,8 +395,8 @@ int draw_files(const struct config *config, const char *const *paths, size_t n,
                         strbuf_putf(&title, "%zu runs", n);
                 if (!plot->options.title)
                         plot->options.title = strbuf_str(&title);
-                const struct plot_around around = {.facts = facts};
-                r = plot_draw(plot, &around, format, out, err);
+                const struct plot_context context = {.facts = facts};
+                r = plot_draw(plot, &context, format, out, err);
                 facts_finish(facts);
         }
         if (plot)

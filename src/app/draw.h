@@ -14,7 +14,7 @@ struct draw_watch {
 };
 /*
  * Draws the run at path into out, as the options say (metrics, phase, last, level, size, title).
- * What is worth telling is added to notices; watch may be NULL. 0, or a negative code with err.
+ * What is worth reporting is added to notices; watch may be NULL. 0, or a negative code with err.
  */
 int draw_file(const struct config *config, const char *path, enum plot_format format,
               const struct draw_watch *watch, struct strbuf *out, struct strbuf *notices,

@@ -44,7 +44,7 @@ void flight_setup_runs(const struct config *config, char ret[SETUP_PATH_MAX])
                 ret[0] = '\0';
 }
 
-/* What is played, and what other machines tell, is not of now and here. */
+/* What is played, and what other machines report, is not of now and here. */
 static bool reads_this_machine(const struct config *config)
 {
         return !config_text(config, OPT_SOURCE) && !setup_reads_nodes(config);

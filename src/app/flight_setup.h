@@ -6,7 +6,7 @@
 
 /*
  * Opens it: *ret is NULL with --flight off, of a source that is not this machine's, and where there
- * is no folder for dumps, which is told in notice unless somebody asked for them: then it is an
+ * is no folder for dumps, which is reported in notice unless somebody asked for them: then it is an
  * error. It knows what a session's manifest says of this run.
  */
 int flight_setup_open(const struct config *config, struct flight **ret,

@@ -15,7 +15,7 @@ struct input {
         struct run_facts facts;
         struct session_reader *session; /* NULL when it is none */
         struct notebook *notebook;      /* NULL when it is none */
-        struct hwmon_cpu *cpu;          /* NULL when it is no monitor's folder */
+        struct hwmon_cpu *cpu;          /* NULL when it is not a monitor's folder */
         struct mark *marks;
         size_t n_marks;
         size_t n_skipped;     /* lines of a run log that are no entries */
@@ -36,9 +36,9 @@ int input_open(struct input *in, const char *path, struct err *err);
 int input_open_files(struct input *in, const char *gpu_csv, const char *cpu_csv,
                      const char *dmon_csv, struct err *err);
 void input_finish(struct input *in);
-/* When the newest tick was that is there now; 0 when that is not known. */
+/* When the newest tick was present now; 0 when that is not known. */
 int64_t input_last_ns(struct input *in);
-/* The levels that the host's samples tell of: bits, 0 when there are none. */
+/* The levels that the host's samples report: bits, 0 when there are none. */
 unsigned input_levels(struct input *in);
 /* The next of the host's samples: 1 (valid until the next call), 0 at the end, or a negative code.
  */

@@ -161,7 +161,7 @@ int job_read(struct job_reading *r, const struct config *config, struct err *err
         } else if (c.code == 0) {
                 c.code = job_settle(&r->job, c.base_ns);
                 if (c.code == 0)
-                        c.code = job_judge(&r->job);
+                        c.code = job_find_stragglers(&r->job);
         }
         return c.code < 0 ? err_set(err, c.code, "out of memory") : 0;
 }

@@ -9,7 +9,7 @@
 #include "model/job.h"
 #include "model/runs.h"
 
-/* All zeros to begin with, but for the callback. */
+/* All zeros to begin with, except for the callback. */
 struct job_reading {
         struct folder folder; /* what the recordings are together; filled by the caller */
         struct job job;       /* of FOLDER_JOB */
@@ -19,13 +19,13 @@ struct job_reading {
         void *arg;
         const char *name; /* of the folder, for the title; NULL for files */
         const char *sort; /* the column that orders a list of runs; NULL for the newest first */
-        bool all;         /* every finding is told, every rank has a row */
+        bool all;         /* every finding is reported, every rank has a row */
         size_t columns;
 };
 
 /*
  * Reads the recordings, some at a time on threads of their own; compares the ranks of a job. What
- * cannot be read is told in the notices; an error when nothing can. Finish it either way.
+ * cannot be read is reported in the notices; an error when nothing can. Finish it either way.
  */
 int job_read(struct job_reading *r, const struct config *config, struct err *err);
 /* In any format that documents have. */

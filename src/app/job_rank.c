@@ -73,7 +73,8 @@ static bool have_own_process(const struct job_fold *fold, const struct choice *c
         return true;
 }
 
-static void choose(const struct run_summary *s, const struct job_fold *fold, struct choice *ret)
+static void choose_main_figures(const struct run_summary *s, const struct job_fold *fold,
+                                struct choice *ret)
 {
         const struct run_facts *f = &s->in.facts;
         const struct scope *run = &s->summary.scopes[0];
@@ -370,7 +371,7 @@ int job_row_add(struct run_list *l, const struct run_summary *s, const struct jo
         row->seconds = r.seconds;
         row->exit_status = r.exit_status;
         row->exit_signal = r.exit_signal;
-        choose(s, fold, &c);
+        choose_main_figures(s, fold, &c);
         if (c.any)
                 take_all_gpus(s, row, &gpus);
         for (size_t i = 0; !c.any && i < c.n; i++)
@@ -437,7 +438,7 @@ int job_rank_add(struct job *j, struct run_summary *s, const struct job_fold *fo
 {
         struct choice c;
         int code = 0;
-        choose(s, fold, &c);
+        choose_main_figures(s, fold, &c);
         if (!c.split)
                 return add_rank(j, s, fold, &c, base_ns, false);
         for (size_t i = 0; code == 0 && i < c.n; i++) {

@@ -11,9 +11,9 @@ struct limits;
 
 /* NULL when memory is short. Option: flops. */
 struct limits *limits_new(const struct config *config);
-void limits_free(struct limits *l); /* NULL is fine */
+void limits_free(struct limits *l); /* NULL is allowed */
 
-/* Adds a tick; allocates only for a GPU that was not there before. */
+/* Adds a tick; allocates only for a GPU that was absent before. */
 void limits_add(struct limits *l, const struct frame *frame);
 /* What the host does for the GPUs, from the next frame on. */
 void limits_see_host(struct limits *l, const struct host *host);

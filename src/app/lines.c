@@ -10,8 +10,8 @@ struct line_part {
         size_t gpu;
 };
 
-static bool counts(const struct stack_log *log, const struct where_person *person,
-                   const struct stack_count *c, size_t gpu)
+static bool is_counted(const struct stack_log *log, const struct where_person *person,
+                       const struct stack_count *c, size_t gpu)
 {
         if (gpu != WHERE_EVERY_GPU && person->gpu != WHERE_EVERY_GPU && person->gpu != gpu)
                 return false;
@@ -31,7 +31,7 @@ static int add_window(struct run_summary *r, const struct line_part *part,
                 const struct where_person *person;
                 code = where_find_person(&r->where, &r->summary.limits, r->stacks,
                                          r->stacks->threads[c->thread].process, &person);
-                if (code == 0 && counts(r->stacks, person, c, part->gpu))
+                if (code == 0 && is_counted(r->stacks, person, c, part->gpu))
                         code =
                             line_maker_add(maker, r->stacks->table, c, person->who == WHERE_WORKERS,
                                            MIN((size_t)MAX(at, 0), (size_t)MAKER_BLOCKS - 1));
@@ -42,7 +42,7 @@ static int add_window(struct run_summary *r, const struct line_part *part,
 int lines_take(struct run_summary *r, int64_t from_ns, int64_t to_ns, size_t gpu,
                struct line_profile *ret, struct err *err)
 {
-        /* Stacks are told by the clock of the first tick. */
+        /* Stacks are reported by the clock of the first tick. */
         int64_t ahead = r->stretches.first_ns - r->stretches.first_wall_ns;
         const struct line_part part = {from_ns + ahead, to_ns + ahead, gpu};
         struct line_maker maker = {0};

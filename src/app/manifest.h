@@ -11,7 +11,7 @@ void manifest_describe(struct session *s, const struct config *config, char *con
 /* --interval, --poll or a second, for recordings without a source that has its own. */
 int64_t manifest_interval_ns(const struct config *config);
 
-/* The limits of the levels, as the manifest tells them. */
+/* The limits of the levels, as the manifest reports them. */
 struct manifest_limits {
         struct value memory[LEVEL_COUNT], cpus[LEVEL_COUNT];
         bool has_job;

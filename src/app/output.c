@@ -165,8 +165,8 @@ static int replace_file(const char *path, struct strbuf *text)
 {
         char temporary[PATH_MAX];
         struct stat st;
-        bool there = stat(path, &st) == 0;
-        if (there && !S_ISREG(st.st_mode))
+        bool present = stat(path, &st) == 0;
+        if (present && !S_ISREG(st.st_mode))
                 return -EINVAL;
         if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= (int)sizeof(temporary))
                 return -ENAMETOOLONG;
@@ -174,7 +174,7 @@ static int replace_file(const char *path, struct strbuf *text)
         if (fd < 0)
                 return -errno;
         int r = strbuf_flush(text, fd);
-        if (r == 0 && (fchmod(fd, there ? st.st_mode & 0777 : 0644) < 0 || fsync(fd) < 0))
+        if (r == 0 && (fchmod(fd, present ? st.st_mode & 0777 : 0644) < 0 || fsync(fd) < 0))
                 r = -errno;
         if (close(fd) < 0 && r == 0)
                 r = -errno;

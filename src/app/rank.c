@@ -11,12 +11,12 @@
 
 /*
  * Launchers, the innermost first: torchrun below srun sets its own variables beside Slurm's. A row
- * counts when rank is there, and also, where one is named, is. Slurm is the last.
+ * counts when rank is present, and also, where one is named, is. Slurm is the last.
  */
 static const struct launcher {
         const char *name, *rank, *local_rank, *world, *node_rank;
         const char *also;   /* says that the rank is this launcher's */
-        const char *job[2]; /* joined where both are there */
+        const char *job[2]; /* joined where both are present */
 } launchers[] = {
     {"torchrun",
      "RANK",

@@ -236,7 +236,7 @@ static bool most_of(const double by[LIMITER_COUNT], enum limiter *ret)
         return by[most] > 0;
 }
 
-/* The longest phase that lies in the step, for the most part, and is no step itself. */
+/* The longest phase that lies in the step, for the most part, and is not a step itself. */
 static void find_phase(const struct input *in, const struct step_series *s, struct slow_step *slow)
 {
         for (size_t i = 0; i < in->n_phases; i++) {
@@ -265,7 +265,7 @@ static void explain_series(struct step_series *s, const struct step_samples *sam
         bool known = most_of(by, &usual);
         for (enum step_figure f = 0; f < STEP_FIGURE_COUNT; f++)
                 s->usual[f] = mean_between(samples, source_of(f), f, from, to);
-        for (size_t i = 0; i < s->n_told; i++) {
+        for (size_t i = 0; i < s->n_reported; i++) {
                 struct slow_step *slow = &s->slow[i];
                 const struct run_step *step = &slow->step;
                 find_phase(in, s, slow);

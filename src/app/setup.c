@@ -171,8 +171,8 @@ static int choose_weights(const struct config *config, struct weights *ret, stru
 
 /* An exporter on this machine, or a capture that is played: it may be of this machine, and the
  * variables choose its GPUs. A recorded session and the input of a report are shown whole. */
-static bool may_be_here(const struct config *config, const struct source_ops *ops,
-                        const char *location)
+static bool may_be_local(const struct config *config, const struct source_ops *ops,
+                         const char *location)
 {
         struct address a;
         if (strcmp(ops->name, "replay") == 0)
@@ -190,10 +190,10 @@ static int choose_gpus(const struct config *config, struct pipeline_config *pc, 
         /* Of an exporter the address says it; labels may have a pod's name. */
         if (pc->ops->finite && gethostname(host, sizeof(host) - 1) < 0)
                 host[0] = '\0';
-        if (may_be_here(config, pc->ops, pc->source.location))
-                return select_choose_told(gpus, all, host, get_env, &pc->selection, err);
-        bool here = pc->ops->local && dcgm_host_is_local(pc->source.dcgm_host);
-        return select_choose(gpus, all, here, get_env, &pc->selection, err);
+        if (may_be_local(config, pc->ops, pc->source.location))
+                return select_choose_noting(gpus, all, host, get_env, &pc->selection, err);
+        bool is_local = pc->ops->local && dcgm_host_is_local(pc->source.dcgm_host);
+        return select_choose(gpus, all, is_local, get_env, &pc->selection, err);
 }
 
 void setup_state_folder(const struct config *config, char ret[SETUP_PATH_MAX])
@@ -303,7 +303,7 @@ static int open_pipeline(const struct config *config, const char *location, bool
                 r = pipeline_open(&pc, ret, err);
         }
         if (r < 0)
-                notice[0] = '\0'; /* it was about a source that is not there */
+                notice[0] = '\0'; /* it was about a source that is absent */
         return r;
 }
 
@@ -327,7 +327,7 @@ int setup_soon(const struct config *config, const char *location, double speed, 
         int r = setup_pipeline(config, location, true, speed, ret, notice, err);
         if (r != 0)
                 return r;
-        /* A capture is there or is not. */
+        /* A capture is present or is not. */
         if (patience_ns > 0 || !ret->ops->finite)
                 ret->open_patience_ns = MAX(patience_ns, (int64_t)1);
         ret->keep_trying = keep_trying && !ret->ops->finite;
@@ -374,7 +374,7 @@ static int refuse_engine(const char *word, int r, struct err *err)
         return err_hint(err, "http://localhost:8000, or auto for those that run here");
 }
 
-/* The addresses are looked at before a thread asks them. */
+/* The addresses are examined before a thread asks them. */
 static int choose_engines(const struct config *config, const char **ret, struct err *err)
 {
         const char *text = config_text(config, OPT_ENGINE);
@@ -471,7 +471,7 @@ bool setup_as_recorded(const struct config *config)
                !config_is_set(config, OPT_GPUS) && !config_flag(config, OPT_NO_PROFILING);
 }
 
-static const char *plural(uint64_t n)
+static const char *plural_s(uint64_t n)
 {
         return n == 1 ? "" : "s";
 }
@@ -483,7 +483,7 @@ void setup_trouble(const struct pipeline *p, struct strbuf *out)
         pipeline_trouble(p, &t);
         if (t.skipped > 0)
                 strbuf_putf(out, "%llu line%s could not be understood",
-                            (unsigned long long)t.skipped, plural(t.skipped));
+                            (unsigned long long)t.skipped, plural_s(t.skipped));
         /* Nodes write no file: their lines have no numbers. */
         if (t.skipped > 0 && t.first_line > 0)
                 strbuf_putf(out, ", the first at line %llu; %llu rows read",
@@ -494,7 +494,7 @@ void setup_trouble(const struct pipeline *p, struct strbuf *out)
                 strbuf_putf(out, "the last row was cut off: what it lost is missing\n");
         if (t.too_long > 0)
                 strbuf_putf(out, "%llu line%s longer than any source writes, skipped\n",
-                            (unsigned long long)t.too_long, plural(t.too_long));
+                            (unsigned long long)t.too_long, plural_s(t.too_long));
         if (t.notice[0])
                 strbuf_putf(out, "%s\n", t.notice);
         if (pipeline_unmatched(p, token, sizeof(token)))

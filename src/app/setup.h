@@ -1,6 +1,6 @@
 /*
  * From options to what the layers take, for the program's commands and the library alike. Nothing
- * is printed: what is worth telling is put into a notice, which is empty when there is nothing.
+ * is printed: what is worth reporting is put into a notice, which is empty when there is nothing.
  */
 #pragma once
 
@@ -49,14 +49,15 @@ int setup_engines(const struct config *config, struct host_config *ret, struct e
 void setup_name_gpus(const struct pipeline_config *source, char *buf, size_t size);
 /* What asking other hosts needs to know, of --hosts or --slurm. 0 or a negative code with err. */
 int setup_nodes(const struct config *config, struct source_config *ret, struct err *err);
-/* How often a second stacks are looked at; 0 for never. 0 or a negative code with err. */
+/* How often a second stacks are examined; 0 for never. 0 or a negative code with err. */
 int setup_stacks(const struct config *config, double *ret_hz, struct err *err);
 /* Time between ticks of the host alone: interval, else poll, else a second. */
 int setup_interval(const struct config *config, int64_t *ret, struct err *err);
 /* Whether r says that there is no GPU source where none was asked for: then the host does alone. */
 bool setup_does_without(const struct config *config, int r);
 
-/* A session has its verdicts; they are decided anew only when other rules or GPUs are asked for. */
+/* A session has its verdicts; they are decided again only when other rules or GPUs are asked for.
+ */
 bool setup_as_recorded(const struct config *config);
 /* The folder that --state or the environment names for what is kept; "" for none. */
 void setup_state_folder(const struct config *config, char ret[SETUP_PATH_MAX]);

@@ -1,7 +1,7 @@
 #include "app/stack_export.h"
 
 #include "app/setup.h"
-#include "app/stack_look.h"
+#include "app/stack_snapshot.h"
 #include "base/clock.h"
 #include "present/stream/stack_export.h"
 

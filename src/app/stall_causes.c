@@ -17,7 +17,7 @@ static void put_common_place(const struct why *w, struct strbuf *out)
 {
         for (size_t i = 0; i < w->n_ranks && out->len == 0; i++) {
                 if (w->ranks[i].group == 0 && w->ranks[i].doing != WHY_UNKNOWN)
-                        why_put_line(w->look, w->ranks[i].thread, out);
+                        why_put_line(w->snapshot, w->ranks[i].thread, out);
         }
 }
 

@@ -30,7 +30,7 @@ void run_summary_finish(struct run_summary *r)
         input_finish(&r->in);
 }
 
-static void tick(const struct run_summary *r)
+static void summarise_tick(const struct run_summary *r)
 {
         if (r->on_tick)
                 r->on_tick(r->arg);
@@ -50,14 +50,14 @@ static int choose_phases(const struct config *config, struct run_summary *r, str
 
 static void add_host(struct run_summary *r, const struct host *h, const struct process_list *p)
 {
-        tick(r);
+        summarise_tick(r);
         if (r->on_host)
                 r->on_host(r->watch, h);
         r->has_servings |= h->n_servings > 0;
         summary_add_level(&r->summary, h, r->level);
         step_samples_add_host(&r->samples, h, r->level);
         stretches_see_host(&r->stretches, h, p);
-        /* What does not fit into memory is no part of a comparison. */
+        /* What does not fit into memory is not a part of a comparison. */
         if (r->curves && h->n_servings > 0)
                 serving_samples_add(&r->serving_samples, h);
         if (r->curves)
@@ -80,7 +80,7 @@ static int add_hosts_until(struct run_summary *r, int64_t wall_ns, const struct 
 
 static int summarise_add(struct run_summary *r, const struct frame *f, struct err *err)
 {
-        tick(r);
+        summarise_tick(r);
         if (r->on_frame)
                 r->on_frame(r->watch, f);
         int code = add_hosts_until(r, f->wall_ns, &f->processes, err);
@@ -133,7 +133,7 @@ static int add_pipeline(const struct config *config, struct run_summary *r, stru
         return code;
 }
 
-/* Model servers are judged by the limiters of their GPUs as a live source has them: the recording
+/* Model servers are decided by the limiters of their GPUs as a live source has them: the recording
  * is played once more. */
 static int sum_servings(const struct config *config, struct run_summary *r, struct err *err)
 {
@@ -167,8 +167,9 @@ static int add_files(const struct config *config, struct run_summary *r, struct 
         return add_files(config, r, err);
 }
 
-/* The level that is told: the one asked for, or the first that there is of those people mean. */
-static int choose_level(const struct config *config, unsigned there, enum level *ret,
+/* The level that is reported: the one asked for, or the first that there is of those people mean.
+ */
+static int choose_level(const struct config *config, unsigned present, enum level *ret,
                         struct err *err)
 {
         static const enum level order[] = {LEVEL_PROCESS, LEVEL_SLURM, LEVEL_SYSTEM, LEVEL_CGROUP,
@@ -179,7 +180,7 @@ static int choose_level(const struct config *config, unsigned there, enum level 
                 levels_parse(config_text(config, OPT_LEVEL), &asked);
         for (size_t i = 0; i < ARRAY_LEN(order); i++) {
                 *ret = order[i];
-                if (there & LEVEL_BIT(order[i]) & (chosen ? asked : LEVELS_ALL))
+                if (present & LEVEL_BIT(order[i]) & (chosen ? asked : LEVELS_ALL))
                         return 0;
         }
         if (!chosen)
@@ -187,11 +188,11 @@ static int choose_level(const struct config *config, unsigned there, enum level 
         char names[64] = "";
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 size_t len = strlen(names);
-                if (there & LEVEL_BIT(l))
+                if (present & LEVEL_BIT(l))
                         snprintf(names + len, sizeof(names) - len, " %s", level_name(l));
         }
         err_set(err, ERR_USAGE, "the level '%s' was not recorded", config_text(config, OPT_LEVEL));
-        return err_hint(err, "recorded:%s", there ? names : " nothing of the host");
+        return err_hint(err, "recorded:%s", present ? names : " nothing of the host");
 }
 
 /* The first of the host's samples. */
@@ -217,8 +218,8 @@ static void close_phases(struct run_summary *r)
         }
 }
 
-/* All is told, unless phases were chosen. */
-static bool is_told(const struct run_summary *r, int64_t wall_ns)
+/* All is reported, unless phases were chosen. */
+static bool is_worth_reporting(const struct run_summary *r, int64_t wall_ns)
 {
         for (size_t i = 0; r->summary.only_phases && i < r->in.n_phases; i++) {
                 if (r->in.phases[i].begin_ns <= wall_ns && wall_ns <= r->in.phases[i].end_ns)
@@ -236,7 +237,7 @@ static int take_events(struct run_summary *r, struct err *err)
                 return err_set(err, -ENOMEM, "out of memory");
         for (size_t i = 0; i < r->in.n_marks; i++) {
                 const struct mark *m = &r->in.marks[i];
-                if (m->type == MARK_EVENT && is_told(r, m->wall_ns))
+                if (m->type == MARK_EVENT && is_worth_reporting(r, m->wall_ns))
                         r->events[n++] = (struct report_event){m->wall_ns, m->name, m->data};
         }
         r->view.events = r->events;
@@ -244,12 +245,13 @@ static int take_events(struct run_summary *r, struct err *err)
         return 0;
 }
 
-/* Whether a window belongs to what is told; without a GPU all of them do, as there is no other
+/* Whether a window belongs to what is reported; without a GPU all of them do, as there is no other
  * clock to go by. */
-static bool is_window_told(const struct run_summary *r, const struct stack_window *window)
+static bool is_window_worth_reporting(const struct run_summary *r,
+                                      const struct stack_window *window)
 {
         int64_t since_ns = window->mono_ns - r->stretches.first_ns;
-        return r->stretches.begun ? is_told(r, r->stretches.first_wall_ns + since_ns)
+        return r->stretches.begun ? is_worth_reporting(r, r->stretches.first_wall_ns + since_ns)
                                   : !r->summary.only_phases;
 }
 
@@ -257,9 +259,9 @@ static int add_window(struct run_summary *r, const struct stack_window *window)
 {
         const struct stretch_list *list = &r->summary.limits;
         double begin_s = clock_to_seconds(window->mono_ns - r->stretches.first_ns);
-        tick(r);
+        summarise_tick(r);
         int code = where_add(&r->where, list, r->stacks, begin_s, window);
-        if (code == 0 && r->stacks_drawn && is_window_told(r, window))
+        if (code == 0 && r->stacks_drawn && is_window_worth_reporting(r, window))
                 code = flame_add(&r->flame_maker, &r->where, list, r->stacks, begin_s, window);
         return code;
 }
@@ -285,7 +287,7 @@ static int find_lines(struct run_summary *r, struct err *err)
 /* The line that each slow step was in; a second of stacks is the least that is known. */
 static int find_slow_lines(struct run_summary *r, struct step_series *s, struct err *err)
 {
-        for (size_t i = 0; i < s->n_told; i++) {
+        for (size_t i = 0; i < s->n_reported; i++) {
                 struct slow_step *slow = &s->slow[i];
                 struct line_profile lines = {0};
                 struct strbuf text = {0};
@@ -325,8 +327,8 @@ static int explain_steps(const struct config *config, struct run_summary *r, str
         return code;
 }
 
-static int summarise(const struct config *config, const char *format, struct run_summary *r,
-                     struct err *err)
+static int summarise_run(const struct config *config, const char *format, struct run_summary *r,
+                         struct err *err)
 {
         const struct tag_thresholds thresholds = tag_thresholds(config);
         bool only = config_is_set(config, OPT_PHASE);
@@ -365,14 +367,15 @@ static int summarise(const struct config *config, const char *format, struct run
                 strbuf_putf(&r->notices, "%zu line%s of '%s' could not be understood, skipping\n",
                             r->in.n_skipped, r->in.n_skipped == 1 ? "" : "s", r->in.path);
         if (r->in.is_log)
-                r->summary.first_ns = r->in.facts.start_ns; /* events are told from there on */
+                r->summary.first_ns =
+                    r->in.facts.start_ns; /* events are distinguished from there on */
         if (r->in.is_log && !only)
                 r->summary.scopes[0].seconds =
                     clock_to_seconds(r->in.facts.stop_ns - r->in.facts.start_ns);
-        summary_judge(&r->summary, &thresholds);
+        summary_set_tags(&r->summary, &thresholds);
         summary_name_gpus(&r->summary, &r->stretches.naming);
         traces_name_gpus(&r->traces, &r->stretches.naming);
-        declared_tell(&r->declared, &r->summary, &r->notices);
+        declared_report(&r->declared, &r->summary, &r->notices);
         code = take_events(r, err);
         if (code < 0)
                 return code;
@@ -390,7 +393,7 @@ int run_summary_take(struct run_summary *r, const struct config *config, const c
                      struct err *err)
 {
         int code = choose_phases(config, r, err);
-        return code == 0 ? summarise(config, format, r, err) : code;
+        return code == 0 ? summarise_run(config, format, r, err) : code;
 }
 
 int run_summary_read(struct run_summary *r, const struct config *config, const char *path,
@@ -407,7 +410,7 @@ int run_summary_recorded(struct run_summary *r, const struct config *config, con
         if (code == 0 && !r->in.session)
                 code = err_set(err, ERR_DATA, "'%s' is not a session", path);
         r->as_recorded = true;
-        return code == 0 ? summarise(config, "text", r, err) : code;
+        return code == 0 ? summarise_run(config, "text", r, err) : code;
 }
 
 int run_summary_write(const struct run_summary *r, const char *format, struct strbuf *out,

@@ -15,7 +15,7 @@
 #include "model/trace.h"
 #include "present/report/report.h"
 
-/* All zeros to begin with, but for the callback. */
+/* All zeros to begin with, except for the callback. */
 struct run_summary {
         struct input in;
         struct summary summary;
@@ -25,7 +25,7 @@ struct run_summary {
         const struct stack_log *stacks; /* of the session; NULL without */
         struct flame_maker flame_maker;
         struct flame flame;           /* of a page */
-        enum level level;             /* whose figures are told */
+        enum level level;             /* whose figures are reported */
         const struct host *next_host; /* the sample of the host that lies ahead */
         bool curves;             /* are taken: the format shows them, or who reads wants them */
         bool wants_steps;        /* who reads wants them */
@@ -35,11 +35,11 @@ struct run_summary {
         struct report_event *events;
         struct run_steps steps;
         struct step_samples samples;            /* of a run with steps */
-        bool has_servings;                      /* the host's samples tell of model servers */
+        bool has_servings;                      /* the host's samples report model servers */
         struct serving_totals *servings;        /* NULL without */
         struct serving_samples serving_samples; /* with curves */
         struct declared declared;
-        struct strbuf notices;      /* what is worth telling, a line each */
+        struct strbuf notices;      /* what is worth reporting, a line each */
         void (*on_tick)(void *arg); /* called at each tick that was read; may be NULL */
         void *arg;
         /* Called with all that is read; either may be NULL. */

@@ -25,7 +25,7 @@ struct trace_maker {
         size_t spans;
 };
 
-static double since(const struct trace_maker *m, int64_t wall_ns)
+static double us_since_start(const struct trace_maker *m, int64_t wall_ns)
 {
         return clock_to_seconds(clock_bounded(wall_ns) - m->zero_ns);
 }
@@ -38,7 +38,7 @@ static void trace_put_phases(struct trace_maker *m)
         for (size_t i = 0; i < in->n_phases; i++) {
                 const struct phase *p = &in->phases[i];
                 chrome_span(&m->t, TRACK_PROGRAM, "phase", p->name, m->spans++,
-                            since(m, p->begin_ns), since(m, p->end_ns), p->data);
+                            us_since_start(m, p->begin_ns), us_since_start(m, p->end_ns), p->data);
         }
 }
 
@@ -59,7 +59,7 @@ static void trace_put_steps(struct trace_maker *m)
                                               ",\"waited_ms\":%.3f", step->waited * 1e3);
                         snprintf(args + n, sizeof(args) - (size_t)n, "}");
                         chrome_slice(&m->t, TRACK_PROGRAM, (int)i + 1, "step", label,
-                                     since(m, step->begin_ns), step->seconds, args);
+                                     us_since_start(m, step->begin_ns), step->seconds, args);
                 }
         }
 }
@@ -73,11 +73,11 @@ static void trace_put_marks(struct trace_maker *m)
                 snprintf(name, sizeof(name), "%s", mark->name);
                 text_clean(name);
                 if (mark->type == MARK_EVENT)
-                        chrome_instant(&m->t, TRACK_PROGRAM, 0, name, since(m, mark->wall_ns),
-                                       NULL);
+                        chrome_instant(&m->t, TRACK_PROGRAM, 0, name,
+                                       us_since_start(m, mark->wall_ns), NULL);
                 if (mark->type == MARK_METRIC)
-                        chrome_counter(&m->t, TRACK_PROGRAM, name, "value", since(m, mark->wall_ns),
-                                       mark->value);
+                        chrome_counter(&m->t, TRACK_PROGRAM, name, "value",
+                                       us_since_start(m, mark->wall_ns), mark->value);
         }
 }
 
@@ -86,7 +86,7 @@ static void trace_put_marks(struct trace_maker *m)
 static void trace_put_stretches(struct trace_maker *m)
 {
         const struct stretch_list *l = &m->r->summary.limits;
-        double first = since(m, m->r->stretches.first_wall_ns);
+        double first = us_since_start(m, m->r->stretches.first_wall_ns);
         for (size_t i = 0; i < l->n; i++) {
                 const struct stretch *s = &l->list[i];
                 for (size_t k = 0; k < l->n_gpus; k++) {
@@ -109,7 +109,7 @@ static void trace_put_curve(struct trace_maker *m, int track, const struct metri
         for (size_t i = 0; i < TRACE_POINTS; i++) {
                 if (points[i].n > 0)
                         chrome_counter(&m->t, track, info->name, unit[0] ? unit : "value",
-                                       since(m, t->start_ns + (int64_t)i * t->width_ns),
+                                       us_since_start(m, t->start_ns + (int64_t)i * t->width_ns),
                                        scale * bucket_mean(&points[i]));
         }
 }
@@ -164,7 +164,8 @@ static void trace_put_line(struct trace_maker *m, uint32_t thread, const struct 
         int64_t ahead =
             m->r->stretches.begun ? m->r->stretches.first_ns - m->r->stretches.first_wall_ns : 0;
         chrome_slice(&m->t, TRACK_LINES, (int)thread + 1, "line",
-                     line.file[0] ? strbuf_str(&text) : "?", since(m, run->begin_ns - ahead),
+                     line.file[0] ? strbuf_str(&text) : "?",
+                     us_since_start(m, run->begin_ns - ahead),
                      clock_to_seconds(run->end_ns - run->begin_ns), NULL);
         strbuf_finish(&text);
 }

@@ -1,12 +1,12 @@
-/* Why a job does not go on: looks at it, asks NCCL, and concludes. */
+/* Why a job does not continue: examines it, asks NCCL, and concludes. */
 #pragma once
 
-#include "app/stack_look.h"
+#include "app/stack_snapshot.h"
 #include "model/why.h"
 
 /* What is read; all zeros to begin with. */
 struct why_reading {
-        struct stack_look look;
+        struct stack_snapshot snapshot;
         struct ras_report ras;
         bool ras_was_asked;
         struct why why;

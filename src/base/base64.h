@@ -10,7 +10,7 @@
 
 void base64_put(struct strbuf *out, const char *data, size_t n);
 /*
- * Reads the whole text; padding may be absent. False when it is no base64 or does not fit; ret may
- * then have been written to.
+ * Reads the whole text; padding may be absent. False when it is not a base64 or does not fit; ret
+ * may then have been written to.
  */
 bool base64_read(const char *s, size_t n, char *ret, size_t size, size_t *ret_n);

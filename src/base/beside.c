@@ -48,7 +48,7 @@ static bool names_another(const char *path)
  * A fifo would keep SQLite waiting, and where others may write, one of them could have put data or
  * a journal there.
  */
-static const char *beside_judge(const char *path, uid_t owner)
+static const char *beside_check(const char *path, uid_t owner)
 {
         struct stat st;
         if (lstat(path, &st) < 0)
@@ -67,7 +67,7 @@ const char *beside_why_not(const char *path, char *ret, size_t size)
         if (stat(path, &st) < 0)
                 return NULL; /* SQLite will say why */
         for (size_t i = 0; !why && beside_name(path, i, ret, size); i++)
-                why = beside_judge(ret, st.st_uid);
+                why = beside_check(ret, st.st_uid);
         return why;
 }
 

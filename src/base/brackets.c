@@ -22,7 +22,7 @@ size_t brackets_word(const char *s, size_t n)
         return i;
 }
 
-static int bad(struct brackets *b, const char *why)
+static int set_syntax_error(struct brackets *b, const char *why)
 {
         b->why = why;
         return BRACKETS_BAD;
@@ -36,7 +36,7 @@ struct part {
         unsigned depth;
 };
 
-static bool append(struct part *p, const char *s, size_t n)
+static bool append_text(struct part *p, const char *s, size_t n)
 {
         if (n >= sizeof(p->done) - p->n)
                 return false;
@@ -45,7 +45,7 @@ static bool append(struct part *p, const char *s, size_t n)
         return true;
 }
 
-static int expand(struct brackets *b, struct part *p);
+static int expand_part(struct brackets *b, struct part *p);
 
 /* "01-16" or "7": every number, each followed by what stands after the bracket. */
 static int expand_range(struct brackets *b, const struct part *before, const char *s, size_t n)
@@ -55,16 +55,17 @@ static int expand_range(struct brackets *b, const struct part *before, const cha
         uint64_t first, last;
         if (digits > DIGITS_MAX || n > 2 * DIGITS_MAX + 1 || !num_parse_u64(s, digits, &first) ||
             !num_parse_u64(dash ? dash + 1 : s, dash ? n - digits - 1 : n, &last) || last < first)
-                return bad(b, "in [] stand numbers and ranges, 01-16,20");
+                return set_syntax_error(b, "in [] stand numbers and ranges, 01-16,20");
         if (last - first >= RANGE_MAX)
-                return bad(b, "the range is too long");
+                return set_syntax_error(b, "the range is too long");
         for (uint64_t i = first; i <= last; i++) {
                 struct part p = *before;
                 char number[32];
                 int len =
                     snprintf(number, sizeof(number), "%0*llu", (int)digits, (unsigned long long)i);
-                int r = append(&p, number, (size_t)len) ? expand(b, &p)
-                                                        : bad(b, "the name is too long");
+                int r = append_text(&p, number, (size_t)len)
+                            ? expand_part(b, &p)
+                            : set_syntax_error(b, "the name is too long");
                 if (r != 0)
                         return r;
         }
@@ -83,17 +84,17 @@ static const char *next_bracket(const struct part *p, const char **ret_close)
         return p->end;
 }
 
-static int expand(struct brackets *b, struct part *p)
+static int expand_part(struct brackets *b, struct part *p)
 {
         const char *close = NULL, *open = next_bracket(p, &close);
-        if (!append(p, p->s, (size_t)(open - p->s)))
-                return bad(b, "the name is too long");
+        if (!append_text(p, p->s, (size_t)(open - p->s)))
+                return set_syntax_error(b, "the name is too long");
         if (open == p->end) {
                 p->done[p->n] = '\0';
                 return b->each(b->arg, p->done);
         }
         if (!close || p->depth++ == DEPTH_MAX)
-                return bad(b, close ? "too many brackets" : "a bracket is not closed");
+                return set_syntax_error(b, close ? "too many brackets" : "a bracket is not closed");
         p->s = close + 1;
         for (const char *s = open + 1; s <= close;) {
                 const char *comma = memchr(s, ',', (size_t)(close - s)),
@@ -109,5 +110,5 @@ static int expand(struct brackets *b, struct part *p)
 int brackets_expand(struct brackets *b, const char *s, size_t n)
 {
         struct part p = {.s = s, .end = s + n};
-        return expand(b, &p);
+        return expand_part(b, &p);
 }

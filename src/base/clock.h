@@ -13,8 +13,8 @@ int64_t clock_mono_ns(void);
 int64_t clock_wall_ns(void);
 
 /*
- * Times that files tell are kept within this, so that sums of a time and a length, and differences
- * of two times, are always in range: 126 years after 1970, and as many before.
+ * Times that files report are kept within this, so that sums of a time and a length, and
+ * differences of two times, are always in range: 126 years after 1970, and as many before.
  */
 #define CLOCK_FILE_MAX_NS 4000000000000000000
 static inline int64_t clock_bounded(int64_t ns)

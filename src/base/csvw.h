@@ -1,6 +1,6 @@
 /*
- * CSV, written into a text buffer as it is told: commas, quotes and line ends come by themselves.
- * What is no finite number is an empty field, never "nan".
+ * CSV, written into a text buffer as it is reported: commas, quotes and line ends come by
+ * themselves. What is not a finite number is an empty field, never "nan".
  */
 #pragma once
 
@@ -26,7 +26,7 @@ void csvw_end(struct csvw *c);
 /* A text of ours, in quotes when it needs them. */
 void csvw_text(struct csvw *c, const char *s);
 /*
- * The same for a name of somebody else's: it does nothing to a terminal, and a spreadsheet takes it
+ * The same for a name of someone else's: it does nothing to a terminal, and a spreadsheet takes it
  * for text: one that begins with = + - or @ gets a ' before it, which reading takes off again.
  */
 void csvw_name(struct csvw *c, const char *s);

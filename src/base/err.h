@@ -1,4 +1,4 @@
-/* An error that tells the user what failed and what to do about it. */
+/* An error that reports the user what failed and what to do about it. */
 #pragma once
 
 #include "base/attr.h"
@@ -21,14 +21,14 @@ enum err_code {
 /* Sets code and message, clears the hint, returns the code. A NULL err is allowed. */
 int err_set(struct err *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* Adds what the user can do. Returns the code set before, so that it can end a return statement;
- * without an err it does not know which, and says -EIO: who tells codes apart has one. */
+/* Adds what the user can do. Returns the code set before, so it can end a return statement; without
+ * an err it does not know which, and says -EIO: who distinguishes codes has one. */
 int err_hint(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* The hint "choose a, b or c" of names, from 0 until name gives NULL. Returns as err_hint does. */
 int err_hint_choices(struct err *err, const char *(*name)(size_t i));
 
 /* The hint for a library that is absent: the packages that bring it, and what else helps: a text
- * that goes on after a comma, or NULL. Returns as err_hint does. */
+ * that continues after a comma, or NULL. Returns as err_hint does. */
 int err_hint_install(struct err *err, const char *debian, const char *fedora,
                      const char *otherwise);

@@ -1,6 +1,6 @@
 /*
- * JSON, written into a text buffer as it is told: no tree, and commas come by themselves. Members
- * of an object have a name, items of an array have NULL for it.
+ * JSON, written into a text buffer as it is reported: no tree, and commas come by themselves.
+ * Members of an object have a name, items of an array have NULL for it.
  */
 #pragma once
 

@@ -49,7 +49,7 @@ static int lines_fill(struct lines *l)
         return 0;
 }
 
-static void give(struct lines *l, size_t len, size_t taken, bool cut, struct line *ret)
+static void hand_out_line(struct lines *l, size_t len, size_t taken, bool cut, struct line *ret)
 {
         const char *s = l->buf + l->start;
         if (len > 0 && s[len - 1] == '\r')
@@ -74,7 +74,7 @@ int lines_next(struct lines *l, struct line *ret)
                                 l->number++;
                                 continue;
                         }
-                        give(l, len, len + 1, false, ret);
+                        hand_out_line(l, len, len + 1, false, ret);
                         return 1;
                 }
                 if (avail > LINES_MAX || l->skipping) {
@@ -84,7 +84,7 @@ int lines_next(struct lines *l, struct line *ret)
                 } else if (l->eof) {
                         if (avail == 0)
                                 return 0;
-                        give(l, avail, avail, true, ret);
+                        hand_out_line(l, avail, avail, true, ret);
                         return 1;
                 }
                 if (l->eof)

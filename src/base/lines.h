@@ -18,7 +18,7 @@ struct lines {
         uint64_t too_long; /* lines passed over */
         uint64_t bytes;    /* read so far */
         size_t allowance;  /* bytes to read before lines_next gives -EAGAIN; at first SIZE_MAX,
-                              which is no limit */
+                            * which is not a limit */
 };
 
 /* A line without its end of line. Valid until the next call. */
@@ -35,5 +35,5 @@ void lines_finish(struct lines *l);
  * dropped. */
 int lines_next(struct lines *l, struct line *ret);
 /* Makes up to LINES_MAX bytes of what comes next visible without taking them; of a pipe, as soon as
- * a line is there. */
+ * a line is present. */
 int lines_peek(struct lines *l, const char **ret, size_t *ret_len);

@@ -29,7 +29,7 @@ static void lookup_put_slot(struct lookup *l, struct lookup_slot slot)
         l->n++;
 }
 
-static bool grow(struct lookup *l)
+static bool grow_slots(struct lookup *l)
 {
         struct lookup bigger = {.size = l->size ? l->size * 2 : 64};
         bigger.slots = calloc(bigger.size, sizeof(*bigger.slots));
@@ -46,7 +46,7 @@ static bool grow(struct lookup *l)
 
 bool lookup_put(struct lookup *l, uint32_t hash, uint32_t id)
 {
-        if (l->n * 2 >= l->size && !grow(l))
+        if (l->n * 2 >= l->size && !grow_slots(l))
                 return false;
         lookup_put_slot(l, (struct lookup_slot){hash, id + 1});
         return true;

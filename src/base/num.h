@@ -28,7 +28,7 @@ bool num_parse_u64(const char *s, size_t n, uint64_t *ret);
 size_t num_format(char buf[NUM_FORMAT_MAX], double v, unsigned decimals);
 
 /* The bits of v. Of numbers from 0 on they are in the order of the numbers; those of -0, of numbers
- * below it and of what is no number are larger. */
+ * below it and of what is not a number are larger. */
 static inline uint64_t num_bits(double v)
 {
         uint64_t bits;

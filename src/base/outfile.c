@@ -15,13 +15,13 @@
 
 #define LINKS_MAX 40
 
-/* The walk from folder to folder; each step looks at one name and opens what it looked at. */
+/* The walk from folder to folder; each step examines one name and opens what it examined. */
 struct path_walk {
         int dir;
         char rest[2 * PATH_MAX]; /* what is still to be walked */
         char name[NAME_MAX + 1]; /* the step */
         int links;
-        bool folder_only; /* the last name is not looked at */
+        bool folder_only; /* the last name is not examined */
         const char *why;  /* it was refused; NULL when the system did */
 };
 
@@ -69,7 +69,7 @@ static bool next_name(struct path_walk *w)
         return true;
 }
 
-static int enter(struct path_walk *w, int dir)
+static int enter_folder(struct path_walk *w, int dir)
 {
         if (dir < 0)
                 return -errno;
@@ -98,10 +98,10 @@ static int walk_link(struct path_walk *w, int link)
         if (snprintf(rest, sizeof(rest), "%s%s", target, w->rest) >= (int)sizeof(rest))
                 return -ENAMETOOLONG;
         memcpy(w->rest, rest, sizeof(rest));
-        return target[0] == '/' ? enter(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) : 0;
+        return target[0] == '/' ? enter_folder(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) : 0;
 }
 
-/* One step. 1 when the name is the last one and no link, 0 to go on, or a negative errno. */
+/* One step. 1 when the name is the last one and no link, 0 to continue, or a negative errno. */
 static int walk_step(struct path_walk *w, int flags)
 {
         struct stat dir, st;
@@ -121,7 +121,8 @@ static int walk_step(struct path_walk *w, int flags)
         w->why = last ? refuse_file(&dir, &st) : NULL;
         if (w->why)
                 return -EPERM;
-        return last ? 1 : enter(w, openat(w->dir, w->name, O_PATH | O_DIRECTORY | O_CLOEXEC));
+        return last ? 1
+                    : enter_folder(w, openat(w->dir, w->name, O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 static int open_last(struct path_walk *w, int flags, mode_t mode)
@@ -141,7 +142,7 @@ static int open_last(struct path_walk *w, int flags, mode_t mode)
 }
 
 /* 1 when it came to the last name, or a negative errno. */
-static int walk(struct path_walk *w, const char *path, int flags)
+static int walk_path(struct path_walk *w, const char *path, int flags)
 {
         if (snprintf(w->rest, sizeof(w->rest), "%s", path) >= PATH_MAX)
                 return -ENAMETOOLONG;
@@ -166,20 +167,20 @@ int outfile_open(const char *path, int flags, mode_t mode, const char *what, str
 {
         struct path_walk w = {.dir = -1};
         flags |= O_CLOEXEC | O_NOCTTY;
-        int r = walk(&w, path, flags);
+        int r = walk_path(&w, path, flags);
         if (r > 0)
                 r = open_last(&w, flags, mode);
         closep(&w.dir);
         return r < 0 ? refuse_way(&w, path, what, r, err) : r;
 }
 
-static int check_way(const char *path, const char *told, struct err *err)
+static int check_way(const char *path, const char *reported, struct err *err)
 {
         struct path_walk w = {.dir = -1, .folder_only = true};
-        int r = walk(&w, path, 0);
+        int r = walk_path(&w, path, 0);
         closep(&w.dir);
         /* What else is wrong is said by who opens it. */
-        return r < 0 && w.why ? refuse_way(&w, told, "", r, err) : 0;
+        return r < 0 && w.why ? refuse_way(&w, reported, "", r, err) : 0;
 }
 
 int outfile_check_way(const char *path, struct err *err)

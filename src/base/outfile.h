@@ -14,11 +14,11 @@
 int outfile_open(const char *path, int flags, mode_t mode, const char *what, struct err *err);
 /*
  * For what makes new files by itself: whether the way to a path's folder leads over a link that
- * another user put where anybody may write. What is not there yet is fine. 0, or a negative errno
- * with err.
+ * another user put where anybody may write. What is absent yet is fine. 0, or a negative errno with
+ * err.
  */
 int outfile_check_way(const char *path, struct err *err);
 /* The same for a folder that files are made in. */
 int outfile_check_folder(const char *folder, struct err *err);
-/* The same, and makes it, for this user alone, where it is not there yet. */
+/* The same, and makes it, for this user alone, where it is absent yet. */
 int outfile_make_folder(const char *folder, struct err *err);

@@ -9,7 +9,7 @@
 #define STARS 3
 
 /* Leaves at most three stars of s, and what comes after it. */
-static char *mask(char *s, size_t len)
+static char *mask_secret(char *s, size_t len)
 {
         size_t stars = MIN(len, (size_t)STARS);
         memset(s, '*', stars);
@@ -63,7 +63,7 @@ static bool is_secret_name(const char *s, size_t len)
 
 /* ---- shapes ---- */
 
-static size_t span(const char *s, const char *more)
+static size_t word_length(const char *s, const char *more)
 {
         size_t n = 0;
         while (s[n] && (isalnum((unsigned char)s[n]) || strchr(more, s[n])))
@@ -87,7 +87,7 @@ static size_t token_at(const char *s)
                 if (strncmp(s, shapes[i].start, len) != 0)
                         continue;
                 /* A JSON web token has dots in it. */
-                size_t n = span(s, s[0] == 'e' ? "-_." : "-_");
+                size_t n = word_length(s, s[0] == 'e' ? "-_." : "-_");
                 if (n >= shapes[i].least)
                         return n;
         }
@@ -100,7 +100,7 @@ static void mask_tokens(char *s)
         while (*s) {
                 size_t n = inside ? 0 : token_at(s);
                 inside = isalnum((unsigned char)*s);
-                s = n > 0 ? mask(s, n) : s + 1;
+                s = n > 0 ? mask_secret(s, n) : s + 1;
         }
 }
 
@@ -115,7 +115,7 @@ static void mask_urls(char *s)
                         at = s[i] == '@' ? s + i : at;
                 char *colon = at ? memchr(s, ':', (size_t)(at - s)) : NULL;
                 if (colon && at > colon + 1)
-                        mask(colon + 1, (size_t)(at - colon) - 1);
+                        mask_secret(colon + 1, (size_t)(at - colon) - 1);
         }
 }
 
@@ -147,7 +147,7 @@ static bool mask_part(char *s)
                 return true; /* "password: X" */
         if (is_herald(s + value))
                 return true;
-        mask(s + value, strcspn(s + value, "\"',}&"));
+        mask_secret(s + value, strcspn(s + value, "\"',}&"));
         return false;
 }
 
@@ -157,7 +157,7 @@ void redact_word(struct redact *r, char *word)
         if (whole || word[0] == '-')
                 r->next = false;
         if (whole) {
-                mask(word, strlen(word)); /* --password 'three words' */
+                mask_secret(word, strlen(word)); /* --password 'three words' */
                 return;
         }
         mask_urls(word);
@@ -167,7 +167,7 @@ void redact_word(struct redact *r, char *word)
                 char end = s[len];
                 s[len] = '\0';
                 if (r->next && !is_herald(s)) {
-                        mask(s, len);
+                        mask_secret(s, len);
                         r->next = false;
                 } else {
                         r->next = mask_part(s);

@@ -1,5 +1,5 @@
 /* A growing text buffer. A failed allocation sticks: later writes do nothing and strbuf_error
- * tells. */
+ * reports. */
 #pragma once
 
 #include "base/attr.h"

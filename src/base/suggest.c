@@ -29,7 +29,7 @@ size_t suggest_distance(const char *a, const char *b)
 }
 
 /* How far a word may be from what is meant: a letter, or every third one. */
-static size_t tolerance(const char *word)
+static size_t max_distance(const char *word)
 {
         size_t n = strnlen(word, WORD_MAX);
         return n < 2 ? 0 : MAX(n / 3, (size_t)1);
@@ -47,7 +47,7 @@ const char *suggest_nearest(const char *word, const char *(*candidate)(size_t i,
                             const void *arg)
 {
         const char *best = NULL;
-        size_t best_distance = tolerance(word) + 1;
+        size_t best_distance = max_distance(word) + 1;
         for (size_t i = 0;; i++) {
                 const char *name = candidate(i, arg);
                 if (!name)

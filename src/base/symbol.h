@@ -6,9 +6,9 @@
 #include <string.h>
 
 /*
- * Puts a library's function into the pointer that ret points at: NULL, and false, where it has
- * none or the library is not there. ISO C has no cast from an object's pointer to a function's;
- * POSIX promises equal sizes.
+ * Puts a library's function into the pointer that ret points at: NULL, and false, where it has none
+ * or the library is absent. ISO C has no cast from an object's pointer to a function's; POSIX
+ * promises equal sizes.
  */
 static inline bool symbol_find(void *library, const char *name, void *ret)
 {

@@ -18,7 +18,7 @@ size_t text_decode(const char *s, uint32_t *ret)
                 return 1;
         uint32_t code = n == 1 ? u[0] : u[0] & (0x7fU >> n);
         for (size_t i = 1; i < n; i++) {
-                /* The zero at the end of s is no continuation either. */
+                /* The zero at the end of s is not a continuation either. */
                 if ((u[i] & 0xc0) != 0x80)
                         return i;
                 code = code << 6 | (u[i] & 0x3f);

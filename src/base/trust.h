@@ -19,7 +19,7 @@ const char *trust_env(const char *name);
 const char *trust_why_not(int fd);
 /*
  * Opens a file that holds a secret, or decides who is let in, without waiting. NULL, and the
- * descriptor is the caller's; else why it is not opened: it is no regular file, it belongs neither
- * to root nor to this user, or others may write it.
+ * descriptor is the caller's; else why it is not opened: it is not a regular file, it belongs
+ * neither to root nor to this user, or others may write it.
  */
 const char *trust_open_secret(const char *path, int *ret_fd);

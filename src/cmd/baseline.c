@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* what: the word that stands where add, list or rm should. */
-static int usage(const struct config *config, const char *what, struct err *err)
+static int refuse_usage(const struct config *config, const char *what, struct err *err)
 {
         bool known =
             strcmp(what, "add") == 0 || strcmp(what, "list") == 0 || strcmp(what, "rm") == 0;
@@ -23,7 +23,7 @@ static int usage(const struct config *config, const char *what, struct err *err)
                              "'assay baseline rm NAME'");
 }
 
-static int add(const struct config *config, const char *folder, struct err *err)
+static int add_baseline(const struct config *config, const char *folder, struct err *err)
 {
         int code = 0;
         for (size_t i = 3; code == 0 && i < config->n_args; i++)
@@ -33,7 +33,7 @@ static int add(const struct config *config, const char *folder, struct err *err)
         return code;
 }
 
-static int list(const char *folder, struct err *err)
+static int list_baselines(const char *folder, struct err *err)
 {
         struct strbuf out = {0};
         int code = baseline_list(folder, &out, err);
@@ -51,12 +51,12 @@ static int baseline_act(const struct config *config, struct err *err)
         if (code < 0)
                 return code;
         if (strcmp(what, "add") == 0 && config->n_args > 3)
-                return add(config, folder, err);
+                return add_baseline(config, folder, err);
         if (strcmp(what, "list") == 0 && config->n_args == 2)
-                return list(folder, err);
+                return list_baselines(folder, err);
         if (strcmp(what, "rm") == 0 && config->n_args == 3)
                 return baseline_remove(folder, config->args[2], err);
-        return usage(config, what, err);
+        return refuse_usage(config, what, err);
 }
 
 static int baseline_run(const struct config *config)

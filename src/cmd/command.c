@@ -49,7 +49,7 @@ const struct command *command_near(const char *word)
 }
 
 /* Names of files and phases are other people's: they do nothing to the terminal. Nothing is
- * allocated, so that the end of memory can be told too. */
+ * allocated, so that the end of memory can be reported too. */
 static void print_message(const char *before, const char *text)
 {
         char line[4200];
@@ -157,7 +157,7 @@ void notice(const char *fmt, ...)
         print_message("assay: ", text);
 }
 
-/* What setup has to tell is told here: the library returns it. */
+/* What setup has to report is reported here: the library returns it. */
 static void print_notice(const char text[SETUP_NOTICE_MAX])
 {
         if (text[0])
@@ -214,7 +214,7 @@ int open_pipeline(const struct config *config, bool margins, struct pipeline **r
                                 config_number(config, OPT_SPEED), ret, err);
 }
 
-void tell_notices(struct strbuf *notices)
+void print_notices(struct strbuf *notices)
 {
         for (const char *line = strbuf_str(notices), *end; (end = strchr(line, '\n'));
              line = end + 1)
@@ -225,34 +225,34 @@ void report_trouble(const struct pipeline *p)
 {
         struct strbuf notices = {0};
         setup_trouble(p, &notices);
-        tell_notices(&notices);
+        print_notices(&notices);
         strbuf_finish(&notices);
 }
 
-static void tell_node(const struct node *node, uint8_t *told)
+static void report_node(const struct node *node, uint8_t *reported)
 {
-        if (node->state == *told || node->state == NODE_CONNECTING)
+        if (node->state == *reported || node->state == NODE_CONNECTING)
                 return;
-        if (node->state == NODE_OK && *told > NODE_OK)
+        if (node->state == NODE_OK && *reported > NODE_OK)
                 notice("%s answers again", node->name);
         else if (node->state != NODE_OK)
                 notice("%s: %s%s%s", node->name, node->words, node->hint[0] ? "; " : "",
                        node->hint);
-        *told = (uint8_t)node->state;
+        *reported = (uint8_t)node->state;
 }
 
-void tell_nodes(struct node_teller *t, const struct frame *frame)
+void report_nodes(struct node_reporter *t, const struct frame *frame)
 {
-        if (!LIST_EXTEND(t->told, t->n, frame->n_nodes))
+        if (!LIST_EXTEND(t->reported, t->n, frame->n_nodes))
                 return;
         for (size_t i = 0; i < frame->n_nodes; i++)
-                tell_node(&frame->nodes[i], &t->told[i]);
+                report_node(&frame->nodes[i], &t->reported[i]);
 }
 
-void tell_nodes_end(struct node_teller *t)
+void report_nodes_end(struct node_reporter *t)
 {
-        free(t->told);
-        *t = (struct node_teller){0};
+        free(t->reported);
+        *t = (struct node_reporter){0};
 }
 
 int seek_start(const struct config *config, struct pipeline *p, const struct frame **ret,

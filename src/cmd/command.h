@@ -10,7 +10,7 @@
 enum command_words {
         WORDS_NONE,
         WORDS_SOURCE,  /* one file or address, which becomes --source */
-        WORDS_OWN,     /* the command looks at config->args itself */
+        WORDS_OWN,     /* the command examines config->args itself */
         WORDS_COMMAND, /* a command line of another program, in config->rest */
 };
 
@@ -66,9 +66,9 @@ int check_out(const struct config *config, const char *input, struct err *err);
  */
 const char *out_format(const struct config *config);
 /* Checks that, and writes everything to -o FILE, or to the standard output. A reader that has gone
- * is no failure. 0 or a negative code with err. */
+ * is not a failure. 0 or a negative code with err. */
 int write_out(const struct config *config, const char *input, struct strbuf *out, struct err *err);
-/* The same for what is no text: a picture. */
+/* The same for what is not a text: a picture. */
 int write_bytes(const struct config *config, const char *input, struct strbuf *out,
                 struct err *err);
 /*
@@ -80,7 +80,7 @@ int print_text(struct strbuf *out);
 /* Turns the options into a pipeline's configuration, poll limits and selection included. */
 int prepare_pipeline(const struct config *config, bool margins, struct pipeline_config *ret,
                      struct err *err);
-/* Opens it for a recording: an engine that is yet to start is waited for, and that is told. */
+/* Opens it for a recording: an engine that is yet to start is waited for, and that is reported. */
 int open_pipeline_waiting(const struct config *config, struct pipeline **ret, struct err *err);
 /* The same, and opens it. */
 int open_pipeline(const struct config *config, bool margins, struct pipeline **ret,
@@ -89,16 +89,16 @@ int open_pipeline(const struct config *config, bool margins, struct pipeline **r
 int open_pipeline_at(const struct config *config, const char *location, bool margins, double speed,
                      struct pipeline **ret, struct err *err);
 /* Tells each line of a text on stderr. */
-void tell_notices(struct strbuf *notices);
+void print_notices(struct strbuf *notices);
 /* Tells what could not be read, and which GPU never came, on stderr. */
 void report_trouble(const struct pipeline *p);
 /* Tells on stderr which nodes of a frame stopped or began to answer since the last call. */
-struct node_teller {
-        uint8_t *told; /* the state that was told last, by node */
+struct node_reporter {
+        uint8_t *reported; /* the state that was reported last, by node */
         size_t n;
 };
-void tell_nodes(struct node_teller *t, const struct frame *frame);
-void tell_nodes_end(struct node_teller *t);
+void report_nodes(struct node_reporter *t, const struct frame *frame);
+void report_nodes_end(struct node_reporter *t);
 /* The first frame at or after --at. As pipeline_next. */
 int seek_start(const struct config *config, struct pipeline *p, const struct frame **ret,
                struct err *err);

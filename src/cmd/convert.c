@@ -3,7 +3,7 @@
 #include "cmd/command.h"
 #include "cmd/progress.h"
 
-static int convert(const struct config *config, struct err *err)
+static int convert_input(const struct config *config, struct err *err)
 {
         struct progress progress = {0};
         struct strbuf notices = {0};
@@ -16,7 +16,7 @@ static int convert(const struct config *config, struct err *err)
                                         .notices = &notices};
         int r = convert_file(&job, err);
         progress_end(&progress);
-        tell_notices(&notices);
+        print_notices(&notices);
         strbuf_finish(&notices);
         return r;
 }
@@ -31,7 +31,7 @@ static int convert_run(const struct config *config)
                 err_hint(&err, "write for example: assay convert run.assay run.csv");
         }
         if (r == 0)
-                r = convert(config, &err);
+                r = convert_input(config, &err);
         return r < 0 ? complain(&err) : EXIT_FINE;
 }
 

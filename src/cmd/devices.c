@@ -1,4 +1,4 @@
-/* assay devices: who is there, and what can be told about each. */
+/* assay devices: who is present, and what can be reported each. */
 #include "base/list.h"
 #include "base/strbuf.h"
 #include "base/tablew.h"
@@ -23,7 +23,7 @@ struct devices {
         char provenance[80];
 };
 
-static bool is_there(uint8_t state)
+static bool is_present(uint8_t state)
 {
         return state == STATE_OK || state == STATE_STALE;
 }
@@ -52,7 +52,7 @@ static void note_frame(struct devices *d, const struct frame *frame)
                         return;
                 dev->who = *s->who;
                 for (size_t m = 0; m < METRIC_COUNT; m++) {
-                        if (!is_there(dev->states[m]))
+                        if (!is_present(dev->states[m]))
                                 dev->states[m] = s->m[m].state;
                 }
         }
@@ -61,14 +61,14 @@ static void note_frame(struct devices *d, const struct frame *frame)
 static bool all_have_counters(const struct devices *d)
 {
         for (size_t i = 0; i < d->n; i++) {
-                if (!is_there(d->list[i].states[METRIC_SM_ACTIVE]))
+                if (!is_present(d->list[i].states[METRIC_SM_ACTIVE]))
                         return false;
         }
         return d->n > 0;
 }
 
-static int gather(const struct config *config, struct pipeline *p, struct devices *d,
-                  struct err *err)
+static int gather_devices(const struct config *config, struct pipeline *p, struct devices *d,
+                          struct err *err)
 {
         const struct frame *frame;
         int r = seek_start(config, p, &frame, err);
@@ -81,11 +81,11 @@ static int gather(const struct config *config, struct pipeline *p, struct device
         return r;
 }
 
-static size_t count_there(const struct device *dev)
+static size_t count_present(const struct device *dev)
 {
         size_t n = 0;
         for (size_t m = 0; m < METRIC_COUNT; m++)
-                n += is_there(dev->states[m]) && metric_info(m)->kind != METRIC_KIND_DERIVED;
+                n += is_present(dev->states[m]) && metric_info(m)->kind != METRIC_KIND_DERIVED;
         return n;
 }
 
@@ -110,10 +110,10 @@ static void write_lacking(const struct devices *d, bool live, struct strbuf *out
 {
         size_t n = 0;
         for (size_t i = 0; i < d->n; i++)
-                n += !is_there(d->list[i].states[METRIC_SM_ACTIVE]);
+                n += !is_present(d->list[i].states[METRIC_SM_ACTIVE]);
         const char *before = "GPU ";
         for (size_t i = 0; n < d->n && i < d->n; i++) {
-                if (is_there(d->list[i].states[METRIC_SM_ACTIVE]))
+                if (is_present(d->list[i].states[METRIC_SM_ACTIVE]))
                         continue;
                 strbuf_putf(out, "%s%s", before, d->list[i].who.label);
                 before = ", ";
@@ -146,9 +146,9 @@ static void write_text(const struct devices *d, bool live, struct strbuf *out)
                 tablew_cell(&t, text_or(&dev->who, ENTITY_TEXT_MODEL));
                 tablew_cell(&t, text_or(&dev->who, ENTITY_TEXT_PCI));
                 tablew_cell(&t, text_or(&dev->who, ENTITY_TEXT_UUID));
-                tablew_cellf(&t, "%zu:", count_there(dev));
+                tablew_cellf(&t, "%zu:", count_present(dev));
                 for (size_t k = 0; k < ARRAY_LEN(abilities); k++) {
-                        if (is_there(dev->states[abilities[k].metric]))
+                        if (is_present(dev->states[abilities[k].metric]))
                                 strbuf_putf(out, " %s", abilities[k].name);
                 }
                 tablew_end(&t);
@@ -165,13 +165,13 @@ static void put_device(struct jsonw *j, const struct device *dev)
         jsonw_identity(j, &dev->who);
         jsonw_array(j, "metrics");
         for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                if (is_there(dev->states[m]))
+                if (is_present(dev->states[m]))
                         jsonw_text(j, NULL, metric_info(m)->name);
         }
         jsonw_end(j);
         jsonw_object(j, "missing");
         for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                if (!is_there(dev->states[m]))
+                if (!is_present(dev->states[m]))
                         jsonw_text(j, metric_info(m)->name, state_name((enum state)dev->states[m]));
         }
         jsonw_end(j);
@@ -195,7 +195,7 @@ static void write_json(const struct devices *d, struct strbuf *out)
         strbuf_putc(out, '\n');
 }
 
-static int compare(const void *a, const void *b)
+static int compare_devices(const void *a, const void *b)
 {
         const struct device *x = a, *y = b;
         return entity_compare(&x->who, &y->who);
@@ -209,10 +209,10 @@ static int devices_run(const struct config *config)
         struct strbuf out = {0};
         int r = open_pipeline(config, false, &p, &err);
         if (r == 0)
-                r = gather(config, p, &d, &err);
+                r = gather_devices(config, p, &d, &err);
         if (r == 0) {
                 if (d.n > 1)
-                        qsort(d.list, d.n, sizeof(*d.list), compare);
+                        qsort(d.list, d.n, sizeof(*d.list), compare_devices);
                 if (config_flag(config, OPT_JSON))
                         write_json(&d, &out);
                 else

@@ -19,7 +19,7 @@ struct sides {
 
 static void add_path(const char **list, size_t *n, const char *path)
 {
-        /* One more than there may be: reading tells. */
+        /* One more than there may be: reading reports. */
         if (*n <= DIFF_RUNS_MAX)
                 list[(*n)++] = path;
 }
@@ -46,7 +46,7 @@ static void take_options(const struct config *config, struct sides *ret)
         }
 }
 
-static int usage(struct err *err)
+static int refuse_usage(struct err *err)
 {
         err_set(err, ERR_USAGE, "a comparison needs two sides");
         return err_hint(err, "write for example: assay diff base.assay new.assay, or "
@@ -72,7 +72,7 @@ static int take_baseline(const struct config *config, const char *name, struct s
                 add_path(ret->now, &ret->n_now, now);
         for (size_t i = 1; i < config->n_args; i++)
                 add_path(ret->now, &ret->n_now, config->args[i]);
-        return code < 0 || ret->n_now > 0 ? code : usage(err);
+        return code < 0 || ret->n_now > 0 ? code : refuse_usage(err);
 }
 
 static int take_sides(const struct config *config, struct sides *ret, struct err *err)
@@ -87,7 +87,7 @@ static int take_sides(const struct config *config, struct sides *ret, struct err
                 add_path(ret->base, &ret->n_base, config->args[1]);
                 add_path(ret->now, &ret->n_now, config->args[2]);
         }
-        return ret->n_base > 0 && ret->n_now > 0 ? 0 : usage(err);
+        return ret->n_base > 0 && ret->n_now > 0 ? 0 : refuse_usage(err);
 }
 
 static int take_limits(const struct config *config, struct run_diff *r, struct err *err)
@@ -107,12 +107,12 @@ static int read_sides(const struct config *config, const struct sides *s, struct
         if (code == 0)
                 code = run_diff_read(r, config, true, s->now, s->n_now, err);
         progress_end(&progress);
-        tell_notices(&r->notices);
+        print_notices(&r->notices);
         return code;
 }
 
 /* A name that is mistyped is wrong usage, not an answer. */
-static int check_there(const char *const *paths, size_t n, struct err *err)
+static int check_exist(const char *const *paths, size_t n, struct err *err)
 {
         for (size_t i = 0; i < n; i++) {
                 if (access(paths[i], F_OK) < 0 && errno == ENOENT) {
@@ -134,7 +134,7 @@ static int check_outs(const struct config *config, const struct sides *s, struct
         return code;
 }
 
-static int diff(const struct config *config, struct run_diff *r, struct err *err)
+static int diff_runs(const struct config *config, struct run_diff *r, struct err *err)
 {
         struct sides sides = {0};
         struct strbuf out = {0};
@@ -142,9 +142,9 @@ static int diff(const struct config *config, struct run_diff *r, struct err *err
         if (code == 0)
                 code = take_limits(config, r, err);
         if (code == 0)
-                code = check_there(sides.base, sides.n_base, err);
+                code = check_exist(sides.base, sides.n_base, err);
         if (code == 0)
-                code = check_there(sides.now, sides.n_now, err);
+                code = check_exist(sides.now, sides.n_now, err);
         if (code == 0)
                 code = check_outs(config, &sides, err);
         if (code == 0)
@@ -164,7 +164,7 @@ static int diff_run_command(const struct config *config)
 {
         struct err err = {0};
         struct run_diff *r = calloc(1, sizeof(*r));
-        int code = r ? diff(config, r, &err) : err_set(&err, -ENOMEM, "out of memory");
+        int code = r ? diff_runs(config, r, &err) : err_set(&err, -ENOMEM, "out of memory");
         int status = code == 0 ? diff_status(&r->result) : 0;
         if (code < 0) {
                 complain(&err);

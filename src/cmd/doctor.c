@@ -30,13 +30,13 @@ struct report {
         bool others;  /* some are, beside NVIDIA's */
 };
 
-/* What file and environment say of it is for reading: the doctor looks at everything then. */
+/* What file and environment say of it is for reading: the doctor examines everything then. */
 static const char *asked_backend(const struct config *config)
 {
         return config_is_given(config, OPT_BACKEND) ? config_text(config, OPT_BACKEND) : "auto";
 }
 
-static void examine(const struct config *config, struct doctor *d, struct report *r)
+static void run_checks(const struct config *config, struct doctor *d, struct report *r)
 {
         struct winsize size = {0};
         checkup_source(config, &d->source);
@@ -64,7 +64,7 @@ static void examine(const struct config *config, struct doctor *d, struct report
         r->nothing = d->n_drm == 0 && !nvidia;
 }
 
-static void conclude(const struct report *r, char *buf, size_t size)
+static void write_conclusion(const struct report *r, char *buf, size_t size)
 {
         size_t len = (size_t)snprintf(buf, size, "SM and tensor counters can be read through");
         for (size_t i = 0, n = 0; i < r->n; i++) {
@@ -120,7 +120,7 @@ static void write_text(const struct report *r, size_t width, struct strbuf *out)
                 }
         }
         char end[CONCLUSION_MAX];
-        conclude(r, end, sizeof(end));
+        write_conclusion(r, end, sizeof(end));
         strbuf_putc(out, '\n');
         text_put_wrapped(out, end, 0, width);
 }
@@ -129,7 +129,7 @@ static void write_json(const struct report *r, struct strbuf *out)
 {
         struct jsonw j = {.out = out};
         char end[CONCLUSION_MAX];
-        conclude(r, end, sizeof(end));
+        write_conclusion(r, end, sizeof(end));
         jsonw_object(&j, NULL);
         jsonw_whole(&j, "schema", JSON_SCHEMA_VERSION);
         jsonw_text(&j, "program", "assay");
@@ -192,7 +192,7 @@ static int doctor_run(const struct config *config)
         struct err err = {0};
         if (check_asked(config, &err) < 0)
                 return complain(&err);
-        examine(config, &d, &r);
+        run_checks(config, &d, &r);
         size_t width = d.columns ? d.columns : 100;
         width = MIN(MAX(width, (size_t)WIDTH_MIN), (size_t)WIDTH_MAX);
         if (config_flag(config, OPT_JSON))

@@ -12,7 +12,7 @@
 
 /* A disk that is slow; one that hangs is not waited for. */
 #define PATIENCE_NS (30 * NS_PER_S)
-#define LOOK_EVERY_NS (20 * NS_PER_MS)
+#define CHECK_EVERY_NS (20 * NS_PER_MS)
 
 struct dump_asked {
         struct dump_run_info *runs;
@@ -102,7 +102,7 @@ static int print_answer(struct dump_asked *a, const struct dump_run_info *run)
 static int await_answer(struct dump_asked *a, const char *folder, const struct dump_run_info *run,
                         int64_t asked_ns)
 {
-        const struct timespec rest = {.tv_nsec = LOOK_EVERY_NS};
+        const struct timespec rest = {.tv_nsec = CHECK_EVERY_NS};
         struct dump_run_info now = *run;
         struct err why = {0};
         while (clock_mono_ns() - asked_ns < PATIENCE_NS) {

@@ -20,7 +20,7 @@ struct exporter {
         bool live; /* flush each tick, because somebody waits for it */
         struct strbuf out;
         uint64_t ticks_left; /* 0 for no limit */
-        struct node_teller teller;
+        struct node_reporter teller;
         bool cut_off; /* it was said that GPUs are left out */
 };
 
@@ -29,7 +29,7 @@ static void on_stop(void *arg)
         pipeline_interrupt(arg);
 }
 
-/* A name that ends in .parquet, of a file that is not there, is meant as a place to write to. */
+/* A name that ends in .parquet, of a file that is absent, is meant as a place to write to. */
 static int refuse_target(const struct config *config, const char *word, struct err *err)
 {
         const char *from = config_text(config, OPT_SOURCE);
@@ -75,7 +75,7 @@ static int export_prepare(const struct config *config, struct exporter *e, struc
         int n = columns_choose(config_text(config, OPT_EXPORT), e->csv.columns, err);
         if (n < 0)
                 return n;
-        /* The numbers of GPUs of several hosts are not enough to tell them apart. */
+        /* The numbers of GPUs of several hosts are not enough to distinguish them. */
         const struct column *host[COLUMNS_MAX];
         if (setup_reads_nodes(config) && strcmp(config_text(config, OPT_EXPORT), "default") == 0 &&
             columns_choose("hostname", host, NULL) == 1)
@@ -113,15 +113,15 @@ static void say_cut_off(struct exporter *e, const struct pipeline *p)
 }
 
 /* 0 at the end, -EPIPE when the reader went away, or another negative code with err. */
-static int stream(const struct config *config, struct exporter *e, struct pipeline *p,
-                  struct err *err)
+static int stream_samples(const struct config *config, struct exporter *e, struct pipeline *p,
+                          struct err *err)
 {
         const struct frame *frame;
         int r = seek_start(config, p, &frame, err);
         if (r > 0 && !e->json)
                 csv_write_header(&e->csv, &e->out);
         while (r > 0) {
-                tell_nodes(&e->teller, frame);
+                report_nodes(&e->teller, frame);
                 say_cut_off(e, p);
                 r = write_frame(e, frame);
                 if (r < 0)
@@ -148,7 +148,7 @@ static int export_gpus(const struct config *config, struct err *err)
                 pipeline_want_limits(p, e.json || csv_wants_limits(&e.csv));
                 life_watch_signals(on_stop, p, &watch);
                 e.live = pipeline_is_live(p);
-                r = stream(config, &e, p, err);
+                r = stream_samples(config, &e, p, err);
                 int flushed = r == -EPIPE ? 0 : strbuf_flush(&e.out, STDOUT_FILENO);
                 if (r == 0 && flushed < 0)
                         r = err_set(err, flushed, "cannot write: %s", strerror(-flushed));
@@ -158,7 +158,7 @@ static int export_gpus(const struct config *config, struct err *err)
         life_unwatch(watch);
         pipeline_close(p);
         strbuf_finish(&e.out);
-        tell_nodes_end(&e.teller);
+        report_nodes_end(&e.teller);
         return r == -EPIPE ? 0 : r;
 }
 

@@ -106,8 +106,8 @@ static void wait_for_end(struct host_exporter *e, struct engine *r)
         life_unwatch(watch);
 }
 
-static int stream(struct host_exporter *e, struct host_view *view, struct pipeline *p,
-                  int64_t interval_ns, struct engine_result *ret, struct err *err)
+static int stream_host(struct host_exporter *e, struct host_view *view, struct pipeline *p,
+                       int64_t interval_ns, struct engine_result *ret, struct err *err)
 {
         struct engine *engine = NULL;
         const struct engine_config rc = {.pipeline = p,
@@ -158,7 +158,7 @@ static int export_live(struct host_exporter *e)
         if (r == 0)
                 r = open_gpus(e->config, &p, &err);
         if (r == 0)
-                r = stream(e, view, p, poll, &result, &err);
+                r = stream_host(e, view, p, poll, &result, &err);
         if (result.host_missed > 0 && r == 0)
                 notice("%llu of %llu ticks were missed, because one took longer than --poll",
                        (unsigned long long)result.host_missed,

@@ -65,7 +65,7 @@ static void stop_waiting(void *arg)
 }
 
 /* 0 at the end, or a negative code with err. */
-static int stream(struct peer *p, struct pipeline *pipeline, struct err *err)
+static int stream_to_peer(struct peer *p, struct pipeline *pipeline, struct err *err)
 {
         const struct frame *frame;
         struct strbuf out = {0};
@@ -109,7 +109,7 @@ int export_peer(const struct config *config, struct err *err)
         if (r == 0) {
                 pipeline_want_limits(pipeline, false);
                 life_watch_signals(stop_waiting, pipeline, &watch);
-                r = stream(peer, pipeline, err);
+                r = stream_to_peer(peer, pipeline, err);
         }
         life_unwatch(watch);
         pipeline_close(pipeline);

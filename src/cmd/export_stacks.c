@@ -60,7 +60,7 @@ static const char *choose_stack_format(const struct config *config, struct err *
 /* Writes what was made, and frees it. */
 static int print_export(int r, struct strbuf *out, struct strbuf *notices, struct err *err)
 {
-        tell_notices(notices);
+        print_notices(notices);
         if (r == 0) {
                 int written = print_text(out);
                 if (written < 0 && written != -EPIPE)

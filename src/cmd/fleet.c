@@ -158,7 +158,8 @@ static int refuse_owners(const struct config *config, enum fleet_view view, stru
         return r;
 }
 
-static int show(const struct config *config, struct strbuf *out, int *ret_status, struct err *err)
+static int show_fleet(const struct config *config, struct strbuf *out, int *ret_status,
+                      struct err *err)
 {
         struct fleet_config fc;
         struct fleet_asked asked;
@@ -214,7 +215,7 @@ static int fleet_run(const struct config *config)
         int status = EXIT_FINE;
         if (config->n_args > 1 && strcmp(config->args[1], "targets") == 0)
                 return fleet_targets_run(config);
-        int r = show(config, &out, &status, &err);
+        int r = show_fleet(config, &out, &status, &err);
         if (r >= 0)
                 r = write_out(config, NULL, &out, &err);
         strbuf_finish(&out);

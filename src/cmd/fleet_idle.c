@@ -5,7 +5,7 @@
 #include "base/list.h"
 #include "cmd/idle_digest.h"
 #include "cmd/idle_except.h"
-#include "cmd/idle_told.h"
+#include "cmd/idle_reported.h"
 #include "cmd/times.h"
 #include "present/fleet/fleet.h"
 
@@ -14,15 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_LEAST_NS (600 * NS_PER_S) /* waste is judged on ten minutes */
+#define GRACE_LEAST_NS (600 * NS_PER_S) /* waste is decided on ten minutes */
 #define GRACE_MOST_NS (86400 * 7 * NS_PER_S)
 
 struct idle {
         const struct config *config;
         struct idle_way way;
         const struct doc_part *table;
-        const struct doc_cell **rows; /* by user */
-        struct idle_told *told;       /* NULL unless something is sent */
+        const struct doc_cell **rows;   /* by user */
+        struct idle_reported *reported; /* NULL unless something is sent */
         size_t n_sent, n_failed;
 };
 
@@ -126,18 +126,18 @@ static void send_digest(struct idle *x, const struct idle_digest *d)
         x->n_sent++;
         for (size_t i = 0; i < d->n; i++) {
                 make_job_key(d->rows[i], key);
-                (void)idle_told_add(x->told, key);
+                (void)idle_reported_add(x->reported, key);
         }
 }
 
-/* Jobs of one user, without those that the user was told of. */
+/* Jobs of one user, without those that the user was reported. */
 static void digest_user(struct idle *x, const struct doc_cell **rows, size_t n, struct strbuf *out)
 {
         struct idle_digest d = {.user = cell_text(rows[0], IDLE_OWNER), .rows = rows};
         char key[IDLE_KEY_MAX];
         for (size_t i = 0; i < n; i++) {
                 make_job_key(rows[i], key);
-                if (!idle_told_has(x->told, key))
+                if (!idle_reported_has(x->reported, key))
                         rows[d.n++] = rows[i];
         }
         if (d.n == 0 || !d.user[0])
@@ -166,7 +166,7 @@ static int digest_all(struct idle *x, struct strbuf *out, struct err *err)
         return 0;
 }
 
-static int open_told(struct idle *x, struct err *err)
+static int open_reported(struct idle *x, struct err *err)
 {
         const char *repeat = config_text(x->config, OPT_REPEAT);
         char folder[SETUP_PATH_MAX];
@@ -179,25 +179,25 @@ static int open_told(struct idle *x, struct err *err)
         if (!folder[0])
                 return err_set(err, ERR_USAGE, "no folder to remember whom it was sent to"),
                        err_hint(err, "give --state DIR");
-        return idle_told_open(folder, clock_wall_ns(), repeat_ns, &x->told, err);
+        return idle_reported_open(folder, clock_wall_ns(), repeat_ns, &x->reported, err);
 }
 
 static int notify_users(struct idle *x, struct strbuf *out, int *ret_status, struct err *err)
 {
         bool send = config_flag(x->config, OPT_SEND);
-        int r = open_told(x, err);
+        int r = open_reported(x, err);
         if (r == 0)
                 r = digest_all(x, out, err);
         if (r == 0 && send) {
                 strbuf_putf(out, "%zu digest%s sent, %zu failed\n", x->n_sent,
                             x->n_sent == 1 ? "" : "s", x->n_failed);
-                r = x->n_sent > 0 ? idle_told_save(x->told, err) : 0;
+                r = x->n_sent > 0 ? idle_reported_save(x->reported, err) : 0;
                 *ret_status = x->n_failed > 0 ? 1 : *ret_status;
         } else if (r == 0) {
                 strbuf_puts(out, out->len > 0 ? "nothing was sent: --send sends it\n"
                                               : "no job to report\n");
         }
-        idle_told_close(x->told);
+        idle_reported_close(x->reported);
         return r;
 }
 

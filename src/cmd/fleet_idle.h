@@ -1,4 +1,4 @@
-/* assay fleet idle: jobs that hold GPUs and leave them idle, and telling their users. */
+/* assay fleet idle: jobs that hold GPUs and leave them idle, and reporting their users. */
 #pragma once
 
 #include "cmd/command.h"

@@ -19,7 +19,7 @@
 /* One view's newest answer. */
 struct page {
         struct fleet_report report;
-        bool there;
+        bool present;
         int64_t came_ns; /* monotonic */
         struct err err;  /* of the last question; code 0 when it was answered */
 };
@@ -48,7 +48,7 @@ struct fleet_live {
 static bool wait_for_question(struct fleet_live *l)
 {
         const struct page *p = &l->pages[l->view];
-        int64_t until = (p->there || p->err.code ? p->came_ns : 0) + l->interval_ns;
+        int64_t until = (p->present || p->err.code ? p->came_ns : 0) + l->interval_ns;
         struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
         while (!l->stop && !l->ask && clock_mono_ns() < until)
                 pthread_cond_timedwait(&l->wanted, &l->lock, &ts);
@@ -63,11 +63,11 @@ static void keep_answer(struct fleet_live *l, enum fleet_view view, int64_t wind
         if (r > 0 && window_ns == l->window_ns) {
                 fleet_report_finish(&p->report);
                 p->report = *report;
-                p->there = true;
+                p->present = true;
         } else if (r > 0) {
                 fleet_report_finish(report);
         }
-        if (r > 0 || !p->there)
+        if (r > 0 || !p->present)
                 p->came_ns = clock_mono_ns();
 }
 
@@ -116,11 +116,11 @@ static void live_draw(struct fleet_live *l)
                 return;
         pthread_mutex_lock(&l->lock);
         struct page *p = &l->pages[l->board.view];
-        struct board_data d = {.report = p->there ? &p->report : NULL,
+        struct board_data d = {.report = p->present ? &p->report : NULL,
                                .error = p->err.code ? p->err.msg : "",
                                .hint = p->err.code ? p->err.hint : "",
                                .asking = l->asking,
-                               .age_ns = p->there ? clock_mono_ns() - p->came_ns : 0,
+                               .age_ns = p->present ? clock_mono_ns() - p->came_ns : 0,
                                .interval_ns = l->interval_ns,
                                .window_ns = l->window_ns};
         board_draw(&l->board, &d, &l->canvas);
@@ -145,7 +145,7 @@ static void ask_for(struct fleet_live *l, bool again)
 {
         pthread_mutex_lock(&l->lock);
         const struct page *p = &l->pages[l->board.view];
-        bool old = !p->there || clock_mono_ns() - p->came_ns > l->interval_ns;
+        bool old = !p->present || clock_mono_ns() - p->came_ns > l->interval_ns;
         l->view = l->board.view;
         l->ask = l->ask || again || old;
         pthread_cond_broadcast(&l->wanted);

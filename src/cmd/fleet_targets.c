@@ -26,7 +26,7 @@ static int refuse_views(const struct config *config, struct err *err)
         return r;
 }
 
-static int choose(const struct config *config, struct targets_config *ret, struct err *err)
+static int choose_targets(const struct config *config, struct targets_config *ret, struct err *err)
 {
         const char *hosts = config_text(config, OPT_HOSTS);
         const char *slurm = config_text(config, OPT_SLURM);
@@ -72,7 +72,7 @@ int fleet_targets_run(const struct config *config)
         size_t n = 0;
         int r = refuse_views(config, &err);
         if (r == 0)
-                r = choose(config, &tc, &err);
+                r = choose_targets(config, &tc, &err);
         if (r == 0)
                 r = targets_make(&tc, &out, &n, &err);
         if (r == 0)

@@ -19,7 +19,7 @@ static bool has_value(const struct option_info *o)
         return o->type != OPTION_FLAG;
 }
 
-/* Of a choice that goes on after a colon, what stands before it. */
+/* Of a choice that continues after a colon, what stands before it. */
 static void put_choices(struct strbuf *out, const char *choices)
 {
         for (const char *s = choices; *s; s += strcspn(s, "|")) {
@@ -89,7 +89,7 @@ static void put_fleet_words(struct strbuf *out)
         strbuf_puts(out, "job");
 }
 
-static void bash(struct strbuf *out)
+static void write_bash(struct strbuf *out)
 {
         const struct command *c;
         strbuf_puts(
@@ -182,7 +182,7 @@ static void zsh_command(struct strbuf *out, const char *command)
         strbuf_puts(out, "'*:file:_files' ;;\n");
 }
 
-static void zsh(struct strbuf *out)
+static void write_zsh(struct strbuf *out)
 {
         const struct command *c;
         strbuf_puts(out, "#compdef assay\n# Completion for assay, made from its tables.\n"
@@ -248,7 +248,7 @@ static void fish_aliases(struct strbuf *out, const char *command)
         }
 }
 
-static void fish(struct strbuf *out)
+static void write_fish(struct strbuf *out)
 {
         const struct command *c;
         strbuf_puts(out, "# Completion for assay, made from its tables of commands and options.\n");
@@ -384,7 +384,7 @@ static void man_metrics(struct strbuf *out)
 }
 
 /* Copies the page, replacing lines that are a marker. */
-static void man(const char *name, struct strbuf *out)
+static void write_man_page(const char *name, struct strbuf *out)
 {
         char line[4096];
         while (fgets(line, sizeof(line), stdin)) {
@@ -409,13 +409,13 @@ int main(int argc, char **argv)
 {
         struct strbuf out = {0};
         if (argc == 2 && strcmp(argv[1], "bash") == 0)
-                bash(&out);
+                write_bash(&out);
         else if (argc == 2 && strcmp(argv[1], "zsh") == 0)
-                zsh(&out);
+                write_zsh(&out);
         else if (argc == 2 && strcmp(argv[1], "fish") == 0)
-                fish(&out);
+                write_fish(&out);
         else if (argc == 3 && strcmp(argv[1], "man") == 0)
-                man(argv[2], &out);
+                write_man_page(argv[2], &out);
         else
                 return fprintf(stderr, "usage: gendoc bash|zsh|fish|man NAME\n"), 2;
         int r = strbuf_flush(&out, STDOUT_FILENO);

@@ -58,8 +58,8 @@ int refuse_host_options(const struct config *config, const char *hint, struct er
                              "is about this host, which is not looked at here", hint, err);
 }
 
-/* The level that a user asked for by name or number, and that is not there. */
-static int tell_absent(const struct host *h, enum level level, struct err *err)
+/* The level that a user asked for by name or number, and that is absent. */
+static int refuse_absent_level(const struct host *h, enum level level, struct err *err)
 {
         const struct level_state *l = &h->levels[level];
         err_set(err, ERR_NO_SOURCE, "there is no level '%s': %s", level_name(level),
@@ -72,12 +72,12 @@ int check_levels(const struct config *config, const struct host *h, struct err *
         const struct level_state *job = &h->levels[LEVEL_SLURM];
         enum level first = LEVEL_COUNT;
         if (config_is_set(config, OPT_JOB) && job->asked && !job->present)
-                return tell_absent(h, LEVEL_SLURM, err);
+                return refuse_absent_level(h, LEVEL_SLURM, err);
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 if (h->levels[l].present)
                         return 0;
                 if (h->levels[l].asked && first == LEVEL_COUNT)
                         first = l;
         }
-        return first < LEVEL_COUNT ? tell_absent(h, first, err) : 0;
+        return first < LEVEL_COUNT ? refuse_absent_level(h, first, err) : 0;
 }

@@ -15,10 +15,10 @@ int open_host(const struct config *config, struct host_view **ret, struct err *e
 /* Only the model servers that --engine names, beside GPUs of elsewhere. */
 int open_engines(const struct config *config, struct host_view **ret, struct err *err);
 int open_host_of(const struct config *config, int32_t pid, struct host_view **ret, struct err *err);
-/* After a tick: fails when not one of the levels that were asked for is there, or not the job that
- * was named. */
+/* After a tick: fails when not one of the levels that were asked for is present, or not the job
+ * that was named. */
 int check_levels(const struct config *config, const struct host *h, struct err *err);
-/* Refuses what is about the host where it is not looked at. 0, or ERR_USAGE with the hint. */
+/* Refuses what is about the host where it is not examined. 0, or ERR_USAGE with the hint. */
 int refuse_host_options(const struct config *config, const char *hint, struct err *err);
 /* Whether the host is shown: a capture comes from another machine or another day, and this host
  * says nothing about it unless it is asked for. */

@@ -82,7 +82,7 @@ static int run_sendmail(const char *address, struct strbuf *message, struct err 
         if (r == 0)
                 r = helper_start(&c, argv, &(struct helper_how){.talks = true});
         if (r == 0) {
-                r = helper_tell(&c, strbuf_str(message), message->len) ? 0 : -EPIPE;
+                r = helper_write(&c, strbuf_str(message), message->len) ? 0 : -EPIPE;
                 close(c.in_fd);
                 c.in_fd = -1;
                 int code = helper_collect(&c, &limits, &out, &said);

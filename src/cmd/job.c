@@ -115,8 +115,8 @@ static int find_newest(const struct config *config, const char *word, struct new
         return r;
 }
 
-static int show(const struct config *config, struct newest *newest, struct strbuf *out,
-                struct err *err)
+static int show_job(const struct config *config, struct newest *newest, struct strbuf *out,
+                    struct err *err)
 {
         if (config->n_args != 2) {
                 err_set(err, ERR_USAGE, "name one record or job");
@@ -137,7 +137,8 @@ static int job_run(const struct config *config)
         struct err err = {0};
         struct strbuf out = {0};
         struct newest *newest = calloc(1, sizeof(*newest));
-        int r = newest ? show(config, newest, &out, &err) : err_set(&err, -ENOMEM, "out of memory");
+        int r =
+            newest ? show_job(config, newest, &out, &err) : err_set(&err, -ENOMEM, "out of memory");
         free(newest);
         if (r == 0)
                 print_text(&out);

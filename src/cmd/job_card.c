@@ -92,12 +92,12 @@ struct job_use {
 static struct job_use use_of(const struct record *r, const struct job_request *q)
 {
         struct job_use u = {
-            .cpus = job_request_here(r->use.cpus, q->cpus, q->nodes),
+            .cpus = job_request_on_node(r->use.cpus, q->cpus, q->nodes),
             .cpu_s = r->use.cpu_s,
             .elapsed_s = q->elapsed_s,
             .limit_s = q->limit_s,
             .memory = r->use.memory_peak,
-            .memory_limit = job_request_here(r->use.memory_limit, q->memory, q->nodes),
+            .memory_limit = job_request_on_node(r->use.memory_limit, q->memory, q->nodes),
         };
         struct value cpu_time = value_is_set(u.cpus) && value_is_set(u.elapsed_s)
                                     ? value_ok(u.cpus.v * u.elapsed_s.v)
@@ -252,11 +252,11 @@ static void advise_request(struct strbuf *out, const struct job_use *u, size_t *
         }
 }
 
-/* What the GPUs drew, and what that is in CO2; nothing where no counter told of it. */
+/* What the GPUs drew, and what that is in CO2; nothing where no counter reported it. */
 static void put_energy(struct strbuf *out, const struct record *r, double co2_g_per_kwh)
 {
         char line[128];
-        if (!integral_there(&r->sum, INTEGRAL_ENERGY))
+        if (!integral_is_set(&r->sum, INTEGRAL_ENERGY))
                 return;
         double joules = r->sum.v[INTEGRAL_ENERGY];
         put_line(out, "energy", format_energy(line, joules));

@@ -72,7 +72,7 @@ static void put_json_row(void *arg, const struct record *r)
 static void put_csv_row(void *arg, const struct record *r)
 {
         struct csvw *c = arg;
-        struct value energy = integral_there(&r->sum, INTEGRAL_ENERGY)
+        struct value energy = integral_is_set(&r->sum, INTEGRAL_ENERGY)
                                   ? value_ok(r->sum.v[INTEGRAL_ENERGY])
                                   : value_missing(STATE_NONE);
         csvw_count(c, (uint64_t)r->id);
@@ -122,7 +122,7 @@ static void put_csv_head(struct csvw *c)
         csvw_end(c);
 }
 
-static int list(const struct config *config, struct strbuf *out, struct err *err)
+static int list_jobs(const struct config *config, struct strbuf *out, struct err *err)
 {
         char path[SERVE_PATH_MAX];
         const char *format = config_text(config, OPT_FORMAT),
@@ -148,7 +148,7 @@ static int jobs_run(const struct config *config)
 {
         struct err err = {0};
         struct strbuf out = {0};
-        int r = list(config, &out, &err);
+        int r = list_jobs(config, &out, &err);
         if (r == 0)
                 print_text(&out);
         strbuf_finish(&out);

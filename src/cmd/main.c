@@ -36,7 +36,7 @@ static int no_such_command(const char *word)
         return complain(&err);
 }
 
-/* A word that can only be meant as a file: it is there, or it looks like a path or a name with an
+/* A word that can only be meant as a file: it is present, or it looks like a path or a name with an
  * ending. */
 static bool looks_like_source(const char *word)
 {

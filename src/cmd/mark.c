@@ -190,7 +190,7 @@ static int mark_step(const struct config *config, struct err *err)
         return r == 0 ? write_mark(config, &m, err) : r;
 }
 
-static int usage(struct err *err)
+static int refuse_usage(struct err *err)
 {
         err_set(err, ERR_USAGE, "nothing to mark");
         return err_hint(err, "write 'assay mark phase NAME --begin', 'assay mark step', "
@@ -209,7 +209,7 @@ static int mark_words(const struct config *config, struct err *err)
         if (strcmp(what, "event") == 0)
                 return mark_event(config, err);
         if (strcmp(what, "metric") != 0)
-                return usage(err);
+                return refuse_usage(err);
         r = refuse_stretch(config, err);
         if (r == 0)
                 r = config_refuse(config, for_events, ARRAY_LEN(for_events), "is for an event",

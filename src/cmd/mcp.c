@@ -14,7 +14,7 @@
 #define TOOL_OUTPUT_MAX (1024 * 1024)
 
 /* What would make a command write, set for others. */
-static bool hides(const char *variable)
+static bool is_write_option(const char *variable)
 {
         static const char *const names[] = {"ASSAY_OUTPUT=", "ASSAY_FORCE=", "ASSAY_RECOVER="};
         for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -58,7 +58,7 @@ static int run_tool(void *arg UNUSED, const struct tool_line *line, struct mcp_r
                     struct err *err)
 {
         const char *argv[TOOL_WORDS_MAX + 1] = {SELF};
-        const struct helper_how how = {.hides = hides};
+        const struct helper_how how = {.hides = is_write_option};
         const struct helper_limits limits = {
             .patience_ns = TOOL_PATIENCE_NS, .most = TOOL_OUTPUT_MAX, .wake = -1};
         struct helper child = HELPER_NONE;
@@ -80,11 +80,11 @@ static int run_tool(void *arg UNUSED, const struct tool_line *line, struct mcp_r
 static int answer_all(struct lines *in, const struct mcp_server *server)
 {
         struct strbuf out = {0};
-        uint64_t told = 0;
+        uint64_t reported = 0;
         struct line line;
         int r;
         while ((r = lines_next(in, &line)) >= 0) {
-                for (; told < in->too_long; told++)
+                for (; reported < in->too_long; reported++)
                         mcp_answer_too_long(&out);
                 if (r > 0)
                         mcp_answer(server, line.s, line.len, &out);

@@ -1,7 +1,7 @@
 /* assay once: one frame, as a table, CSV or JSON. */
 #include "app/input.h"
 #include "app/job.h"
-#include "app/stack_look.h"
+#include "app/stack_snapshot.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -12,7 +12,7 @@
 #include "present/stream/json.h"
 #include "present/text/host_table.h"
 #include "present/text/serving_table.h"
-#include "present/text/stack_look.h"
+#include "present/text/stack_snapshot.h"
 #include "present/text/table.h"
 #include "session/session.h"
 
@@ -106,9 +106,9 @@ static const char *owner_of(const struct config *config, struct pipeline *p, str
 {
         if (pipeline_is_capture(p))
                 return pipeline_recorded_host(p);
-        bool here = !config_text(config, OPT_SOURCE) && !setup_reads_nodes(config) &&
-                    !config_text(config, OPT_DCGM_HOST);
-        return here && uname(name) == 0 ? name->nodename : "";
+        bool is_local = !config_text(config, OPT_SOURCE) && !setup_reads_nodes(config) &&
+                        !config_text(config, OPT_DCGM_HOST);
+        return is_local && uname(name) == 0 ? name->nodename : "";
 }
 
 /* The line that each holder of a GPU is in: of this machine, or as it was recorded. */
@@ -116,17 +116,17 @@ static int write_lines(const struct config *config, struct pipeline *p, const st
                        struct strbuf *out)
 {
         const char *source = config_text(config, OPT_SOURCE);
-        bool here = !source && !setup_reads_nodes(config) && !config_text(config, OPT_DCGM_HOST) &&
-                    !config_text(config, OPT_ROOT);
+        bool is_local = !source && !setup_reads_nodes(config) &&
+                        !config_text(config, OPT_DCGM_HOST) && !config_text(config, OPT_ROOT);
         bool session = source && !setup_reads_nodes(config) && pipeline_is_capture(p) &&
                        session_is_one(source);
-        struct stack_look look;
-        if ((!here && !session) || frame->processes.n == 0)
+        struct stack_snapshot snapshot;
+        if ((!is_local && !session) || frame->processes.n == 0)
                 return 0;
-        int r = look_beside_frame(frame, session ? source : NULL, &look);
+        int r = snapshot_with_frame(frame, session ? source : NULL, &snapshot);
         if (r == 0)
-                look_write_main(&look, out);
-        stack_look_finish(&look);
+                snapshot_write_main(&snapshot, out);
+        stack_snapshot_finish(&snapshot);
         return r;
 }
 
@@ -197,7 +197,7 @@ static int read_host(struct host_view *view, int64_t first_ns, struct pipeline *
         /* Processes of a capture are not those of this host. */
         if (frame && !pipeline_is_capture(p)) {
                 pipeline_see_host(p, *ret);
-                pipeline_judge(p);
+                pipeline_decide(p);
         }
         return 0;
 }
@@ -231,7 +231,7 @@ static int await_counters(struct pipeline *p, const struct frame **frame, struct
 }
 
 /* Why there are no GPUs, above the host. */
-static void tell_alone(const struct config *config, const struct err *why, struct strbuf *out)
+static void print_why_alone(const struct config *config, const struct err *why, struct strbuf *out)
 {
         if (is_table(config))
                 strbuf_putf(out, "%s\n%s\n", why->msg, why->hint);
@@ -256,7 +256,7 @@ static int write_all(const struct config *config, struct host_view *view, struct
         bool alone = r < 0 && view && setup_does_without(config, r);
         if (alone) {
                 *ret_alone = *err;
-                tell_alone(config, err, out);
+                print_why_alone(config, err, out);
         }
         bool settled = view && (r > 0 || alone) && host_view_settle(view, ENGINES_NS);
         if (settled && r > 0 && pipeline_is_live(*p))
@@ -270,9 +270,9 @@ static int write_all(const struct config *config, struct host_view *view, struct
                         r = check_levels(config, host, err) < 0 ? err->code : r;
         }
         if (r > 0 && frame && !is_table(config)) {
-                struct node_teller teller = {0};
-                tell_nodes(&teller, frame);
-                tell_nodes_end(&teller);
+                struct node_reporter teller = {0};
+                report_nodes(&teller, frame);
+                report_nodes_end(&teller);
         }
         if (r > 0 && frame)
                 r = write_frame(config, *p, frame, out, err);
@@ -310,7 +310,7 @@ static int write_runs(const struct config *config, struct strbuf *out, struct er
         if (!source || !plays || setup_reads_nodes(config) || !input_is_recording(source))
                 return 1;
         int r = job_list_folder(config, source, format, table_width(config), out, &notices, err);
-        tell_notices(&notices);
+        print_notices(&notices);
         strbuf_finish(&notices);
         return r;
 }
@@ -359,7 +359,7 @@ static int once_run(const struct config *config)
         strbuf_finish(&out);
         if (r < 0)
                 return complain(&err);
-        /* The table has said why; who reads JSON or CSV is told beside it. */
+        /* The table has said why; who reads JSON or CSV is reported beside it. */
         return !alone.code ? EXIT_FINE : is_table(config) ? EXIT_NO_SOURCE : complain(&alone);
 }
 

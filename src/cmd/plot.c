@@ -20,7 +20,7 @@ static int choose_format(const struct config *config, const char **ret_path,
         return draw_format(path, ret_format, err);
 }
 
-static int plot(const struct config *config, struct err *err)
+static int plot_input(const struct config *config, struct err *err)
 {
         struct progress progress = {0};
         const struct draw_watch watch = {progress_tick, &progress};
@@ -36,7 +36,7 @@ static int plot(const struct config *config, struct err *err)
                 r = n > 1 ? draw_files(config, files, n, format, &watch, &out, &notices, err)
                           : draw_file(config, files[0], format, &watch, &out, &notices, err);
         progress_end(&progress);
-        tell_notices(&notices);
+        print_notices(&notices);
         if (r == 0)
                 r = write_bytes(config, config->args[1], &out, err);
         strbuf_finish(&out);
@@ -47,7 +47,7 @@ static int plot(const struct config *config, struct err *err)
 static int plot_run(const struct config *config)
 {
         struct err err = {0};
-        int r = config->n_args > 1 ? plot(config, &err)
+        int r = config->n_args > 1 ? plot_input(config, &err)
                                    : one_file(config, "assay plot run.assay -o run.png", &err);
         return r < 0 ? complain(&err) : EXIT_FINE;
 }

@@ -13,7 +13,7 @@
 
 #define FILE_MAX (1024 * 1024)
 
-static int failed(struct err *err, const char *path, int code)
+static int report_write_error(struct err *err, const char *path, int code)
 {
         err_set(err, code, "cannot save to '%s': %s", path, strerror(-code));
         return err_hint(err, "check who owns the file and its folder");
@@ -55,7 +55,7 @@ static void put_pref(struct strbuf *out, const struct pref *p)
 }
 
 /* Lines that set a preference are replaced; new ones come before the first section. */
-static void rewrite(const char *text, const struct pref *prefs, size_t n, struct strbuf *out)
+static void rewrite_prefs(const char *text, const struct pref *prefs, size_t n, struct strbuf *out)
 {
         bool done[OPT_COUNT_OF] = {false};
         struct strbuf head = {0}, tail = {0}, *to = &head;
@@ -103,10 +103,10 @@ int prefs_save(const char *path, const struct pref *prefs, size_t n, struct err 
         if (r == 0)
                 r = read_file(path, &old);
         if (r == 0) {
-                rewrite(strbuf_str(&old), prefs, n, &text);
+                rewrite_prefs(strbuf_str(&old), prefs, n, &text);
                 r = text.failed || old.failed ? -ENOMEM : output_replace(path, &text, NULL);
         }
         strbuf_finish(&old);
         strbuf_finish(&text);
-        return r < 0 ? failed(err, path, r) : 0;
+        return r < 0 ? report_write_error(err, path, r) : 0;
 }

@@ -11,7 +11,7 @@ static int publish_words(const struct config *config, struct err *err)
                 return err_hint(err, "assay publish run.assay tensorboard:runs/one");
         }
         int r = publish_run(config, config->args[1], to ? to : config->args[2], &notices, err);
-        tell_notices(&notices);
+        print_notices(&notices);
         strbuf_finish(&notices);
         return r;
 }

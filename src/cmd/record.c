@@ -49,7 +49,7 @@ struct recording {
         struct flight *flight;  /* NULL for none */
         struct manifest_limits limits;
         char path[RECORDING_PATH_MAX];
-        int signals; /* told here from the moment that there is a file to finish */
+        int signals; /* reported here from the moment that there is a file to finish */
         bool quiet;
         bool is_fast; /* the GPUs are read more often than once a second */
 };
@@ -64,7 +64,7 @@ static void note_host(void *arg, const struct host *host)
         manifest_note_limits(rec->session, &rec->limits, host);
 }
 
-static int record(const struct config *config, struct recording *rec, struct err *err)
+static int record_until_stop(const struct config *config, struct recording *rec, struct err *err)
 {
         struct engine *r = NULL;
         struct engine_result result = {0};
@@ -110,9 +110,9 @@ static int record(const struct config *config, struct recording *rec, struct err
         return err->code != 0 ? err->code : code;
 }
 
-static int begin(const struct config *config, struct recording *rec, struct err *err)
+static int begin_recording(const struct config *config, struct recording *rec, struct err *err)
 {
-        rec->quiet = config_flag(config, OPT_QUIET) || !recording_is_told();
+        rec->quiet = config_flag(config, OPT_QUIET) || !recording_is_announced();
         signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is a full disk, and no death */
         int r = collecting_check(config, err);
         if (r < 0)
@@ -159,9 +159,9 @@ static int record_run(const struct config *config)
         struct recording rec = {.signals = -1};
         int r = recording_check(config, &err);
         if (r == 0)
-                r = begin(config, &rec, &err);
+                r = begin_recording(config, &rec, &err);
         if (r == 0)
-                r = record(config, &rec, &err);
+                r = record_until_stop(config, &rec, &err);
         session_close(rec.session, NULL);
         flight_close(rec.flight);
         pipeline_close(rec.pipeline);

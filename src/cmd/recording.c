@@ -12,7 +12,7 @@
 
 #define NAMES_MAX 10000
 
-/* "rank-0003" of a job's rank; of what is no rank, the moment of its start. */
+/* "rank-0003" of a job's rank; of what is not a rank, the moment of its start. */
 static void name_file(const struct rank_facts *rank, int64_t start_ns, char buf[64])
 {
         time_t t = (time_t)(start_ns / NS_PER_S);
@@ -102,15 +102,15 @@ static int create_in(const char *named, int64_t start_ns, char path[RECORDING_PA
 }
 
 /* Under a name of our own: here when only the name is taken, else where temporary files go. */
-static int create_elsewhere(int64_t start_ns, bool here, char path[RECORDING_PATH_MAX],
+static int create_elsewhere(int64_t start_ns, bool is_local, char path[RECORDING_PATH_MAX],
                             struct session **ret)
 {
         struct rank_facts rank = {0};
-        struct err err = {0}; /* told by whoever tried the name that was asked for */
+        struct err err = {0}; /* reported by anyone who tried the name that was asked for */
         char folder[RECORDING_PATH_MAX - 80] = "", stem[64];
         const char *tmp = get_env("TMPDIR");
         name_file(&rank, start_ns == SESSION_START_FIRST ? clock_wall_ns() : start_ns, stem);
-        if (!here)
+        if (!is_local)
                 snprintf(folder, sizeof(folder), "%s/", tmp && tmp[0] ? tmp : "/tmp");
         return create_named(folder, stem, start_ns, path, ret, &err);
 }
@@ -133,14 +133,14 @@ int recording_check(const struct config *config, struct err *err)
         }
         snprintf(folder, sizeof(folder), "%.*s", (int)(slash - output), output);
         if (stat(folder, &st) < 0 && errno != ENOENT && errno != ENOTDIR)
-                return 0; /* it may be there all the same: writing tells */
+                return 0; /* it may be there all the same: writing reports */
         if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
                 return 0;
         err_set(err, ERR_USAGE, "no such folder: '%s'", folder);
         return err_hint(err, "make it first: mkdir -p '%s'", folder);
 }
 
-bool recording_is_told(void)
+bool recording_is_announced(void)
 {
         struct rank_facts rank = rank_facts(get_env);
         return !rank_is_one_of_many(&rank) || rank.rank.v == 0;
@@ -195,7 +195,7 @@ int recording_create(const struct config *config, int64_t start_ns, bool fall_ba
         return 0;
 }
 
-static void tell_result(const char *path, const struct engine_result *r)
+static void report_result(const char *path, const struct engine_result *r)
 {
         if (r->store.code != 0 && r->store_works && r->counts.dropped == 0)
                 notice("%s, for a while; '%s' is whole", r->store.msg, path);
@@ -220,11 +220,11 @@ int recording_end(struct session *s, char path[RECORDING_PATH_MAX],
                 notice("the source named more than %d GPUs; later ones are not in '%s'",
                        SESSION_GPUS_MAX, path);
         char now[RECORDING_PATH_MAX];
-        bool there = session_find_file(s, now, sizeof(now));
+        bool present = session_find_file(s, now, sizeof(now));
         int r = manifest_end(s, result, &err);
         if (!quiet || result->store.code != 0)
-                tell_result(path, result);
-        if (!there) {
+                report_result(path, result);
+        if (!present) {
                 err_set(&err, -ENOENT, "'%s' was removed while it was recorded: nothing is kept",
                         path);
                 return complain(&err);

@@ -9,14 +9,14 @@
 
 /* Whether -o names a file in a folder that exists: 0, or ERR_USAGE with err. */
 int recording_check(const struct config *config, struct err *err);
-/* Whether this is no rank of a job, or its first: the others leave telling to that one. */
-bool recording_is_told(void);
+/* Whether this is not a rank of a job, or its first: the others leave reporting to that one. */
+bool recording_is_announced(void);
 /* What is wrong with one of --collect. */
 void recording_say_collect(const char *name, const char *why);
 /* Says that this machine has no GPU to see, why, and what is recorded; nothing where the
  * standard error takes nothing now. */
 void recording_say_no_gpu(const struct err *why);
-/* The folder that the ranks of this job record into; false when this is no rank of one. */
+/* The folder that the ranks of this job record into; false when this is not a rank of one. */
 bool recording_folder(const char *path, char folder[RECORDING_PATH_MAX]);
 /*
  * Makes the session: at -o, in a folder that -o names, in the folder of the job whose rank this
@@ -26,7 +26,7 @@ bool recording_folder(const char *path, char folder[RECORDING_PATH_MAX]);
 int recording_create(const struct config *config, int64_t start_ns, bool fall_back,
                      char path[RECORDING_PATH_MAX], struct session **ret, struct err *err);
 
-/* Writes the stop time, closes the session and tells what went wrong. path becomes its new name
- * when it was moved meanwhile. Returns an exit status. */
+/* Writes the stop time, closes the session and says what went wrong. path becomes its new name when
+ * it was moved meanwhile. Returns an exit status. */
 int recording_end(struct session *s, char path[RECORDING_PATH_MAX],
                   const struct engine_result *result, bool quiet);

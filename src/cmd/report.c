@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Reading changes nothing; this is asked for. */
-static int recover(const char *path, struct err *err)
+static int recover_file(const char *path, struct err *err)
 {
         size_t n;
         int r = session_recover(path, &n, err);
@@ -21,7 +21,7 @@ static int recover(const char *path, struct err *err)
         return r;
 }
 
-/* The text is a choice of what JSON and the page tell: who asks these for all has it. */
+/* The text is a choice of what JSON and the page report: who asks these for all has it. */
 static int refuse_for_format(const struct config *config, struct err *err)
 {
         static const enum option list[] = {OPT_ALL, OPT_EACH};
@@ -50,7 +50,7 @@ static int refuse_for_one(const struct config *config, struct err *err)
                              "leave it out, or give a folder", err);
 }
 
-static int report(const struct config *config, struct run_summary *r, struct err *err)
+static int report_input(const struct config *config, struct run_summary *r, struct err *err)
 {
         const char *format = out_format(config);
         struct progress progress = {0};
@@ -63,7 +63,7 @@ static int report(const struct config *config, struct run_summary *r, struct err
         r->arg = &progress;
         int code = run_summary_read(r, config, config->args[1], format, err);
         progress_end(&progress);
-        tell_notices(&r->notices);
+        print_notices(&r->notices);
         if (code == 0)
                 code = run_summary_write(r, format, &out, err);
         if (code == 0)
@@ -89,7 +89,7 @@ static int report_several(const struct config *config, struct job_reading *r, st
         if (code == 0)
                 code = job_read(r, config, err);
         progress_end(&progress);
-        tell_notices(&r->notices);
+        print_notices(&r->notices);
         if (code == 0)
                 code = job_write(r, format, &out, err);
         if (code == 0)
@@ -98,7 +98,7 @@ static int report_several(const struct config *config, struct job_reading *r, st
         return code;
 }
 
-/* Whether there were several: then code tells how that went. */
+/* Whether there were several: then code says how that went. */
 static bool report_as_job(const struct config *config, int *code, struct err *err)
 {
         struct job_reading r = {0};
@@ -146,7 +146,7 @@ static int goodput_of_folder(const struct config *config, const struct folder *f
             several ? (const char *const *)f->paths : (const char *const *)config->args + 1;
         int r = goodput_report(config, paths, several ? f->n : config->n_args - 1,
                                out_format(config), terminal_columns(), &notices, out, err);
-        tell_notices(&notices);
+        print_notices(&notices);
         strbuf_finish(&notices);
         return r;
 }
@@ -189,9 +189,9 @@ static int report_run(const struct config *config)
         if (code == 0)
                 code = check_out(config, config->args[1], &err);
         if (code == 0 && config_flag(config, OPT_RECOVER))
-                code = recover(config->args[1], &err);
+                code = recover_file(config->args[1], &err);
         if (code == 0)
-                code = report(config, r, &err);
+                code = report_input(config, r, &err);
         run_summary_finish(r);
         free(r);
         return code < 0 ? complain(&err) : EXIT_FINE;

@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-/* Longest that beginning the recording may go on when the command has ended already. */
+/* Longest that beginning the recording may continue when the command has ended already. */
 #define BEGIN_PATIENCE_NS NS_PER_S
 /* Longest that the command waits for a disk: then it runs without knowing of its recording. */
 #define DISK_PATIENCE_NS NS_PER_S
@@ -31,7 +31,7 @@ struct running {
         const struct config *config;
         bool made;               /* the worker is through with the disk; under the lock */
         bool exported;           /* the environment is as the command has it; under the lock */
-        bool looked;             /* whether there is a driver is known; under the lock */
+        bool driver_probed;      /* whether there is a driver is known; under the lock */
         bool can_start;          /* the command, as far as its file shows */
         bool started;            /* the command; under the lock */
         bool logged;             /* the log has its first line; once made */
@@ -49,7 +49,7 @@ struct running {
         int64_t started_ns;
 };
 
-static int usage(void)
+static int refuse_usage(void)
 {
         struct err err = {0};
         err_set(&err, ERR_USAGE, "no command to run");
@@ -96,10 +96,10 @@ static bool start_log(const struct config *config)
                 return false;
         mark_init(&m, MARK_EVENT);
         snprintf(m.name, sizeof(m.name), "run_start");
-        bool there = runlog_append(log, &m, &err) == 0;
-        if (!there)
+        bool present = runlog_append(log, &m, &err) == 0;
+        if (!present)
                 notice("%s; running without it", err.msg);
-        return there;
+        return present;
 }
 
 static bool is_made(struct running *r)
@@ -110,7 +110,7 @@ static bool is_made(struct running *r)
         return made;
 }
 
-/* The command finds session and log by their names in its environment. */
+/* The command finds session and log by name in its environment. */
 static void export_files(struct running *r)
 {
         char full[PATH_MAX];
@@ -138,7 +138,7 @@ static void end_log(struct running *r, const struct child *c)
 
 /* The source cannot be opened, or has ended early, which the sampling thread notices. A recording
  * without GPUs may be what is wanted, or a night that is lost: nobody shall learn it afterwards. */
-static void tell_source_end(void *arg, const struct err *source)
+static void report_source_end(void *arg, const struct err *source)
 {
         struct running *r = arg;
         if (source->code == 0)
@@ -163,7 +163,7 @@ static void open_source(struct running *r, int64_t patience_ns)
         if (text[0])
                 notice("%s", text);
         if (code < 0)
-                tell_source_end(r, &err);
+                report_source_end(r, &err);
         else
                 pipeline_want_limits(r->pipeline,
                                      false); /* a session keeps what they follow from */
@@ -171,7 +171,7 @@ static void open_source(struct running *r, int64_t patience_ns)
 
 /* Opening a driver takes its time and belongs beside the command. Where there is none it takes a
  * moment, and its message comes before whatever the command says. */
-static void look_for_driver(struct running *r)
+static void probe_driver(struct running *r)
 {
         if (access("/dev/nvidiactl", F_OK) < 0 && r->can_start)
                 open_source(r, NO_DRIVER_PATIENCE_NS);
@@ -191,7 +191,7 @@ static void open_target(struct running *r)
         int code = open_host_of(r->config, r->child.pid, &r->host, &err);
         crew_lock(&r->crew);
         r->has_target = true;
-        crew_tell(&r->crew);
+        crew_request_stop(&r->crew);
         crew_unlock(&r->crew);
         if (code < 0)
                 notice("%s; recording without the host", err.msg);
@@ -224,7 +224,7 @@ static void start_engine(struct running *r)
                                    .restamp = true,
                                    .until_stopped = true,
                                    .on_host = note_host,
-                                   .on_source_end = tell_source_end,
+                                   .on_source_end = report_source_end,
                                    .arg = r};
         setup_stacks(r->config, &rc.stacks_hz, &err);
         if (engine_start(&rc, &engine, &err) < 0)
@@ -239,7 +239,7 @@ static void start_engine(struct running *r)
 }
 
 /* The worker's. The lock is not held while a disk is waited for. */
-static void record(void *arg)
+static void record_worker(void *arg)
 {
         struct running *r = arg;
         make_session(r->config, r);
@@ -247,16 +247,16 @@ static void record(void *arg)
         crew_lock(&r->crew);
         bool late = r->started;
         r->made = true;
-        crew_tell(&r->crew);
+        crew_request_stop(&r->crew);
         /* Opening a driver reads the environment, which is complete only then. */
         while (!r->exported && !r->crew.stop)
                 crew_wait(&r->crew, INT64_MAX);
         crew_unlock(&r->crew);
         if (r->session && !late)
-                look_for_driver(r);
+                probe_driver(r);
         crew_lock(&r->crew);
-        r->looked = true;
-        crew_tell(&r->crew);
+        r->driver_probed = true;
+        crew_request_stop(&r->crew);
         while (!r->started && !r->crew.stop)
                 crew_wait(&r->crew, INT64_MAX);
         bool go = r->started && r->session;
@@ -273,9 +273,9 @@ static void record(void *arg)
 static void make_files(struct running *r)
 {
         int64_t until = clock_mono_ns() + DISK_PATIENCE_NS;
-        if (crew_start(&r->crew, record, r) < 0) {
+        if (crew_start(&r->crew, record_worker, r) < 0) {
                 notice("no thread can be started; running without a recording");
-                r->made = r->looked = true; /* nothing */
+                r->made = r->driver_probed = true; /* nothing */
                 return;
         }
         crew_lock(&r->crew);
@@ -328,7 +328,7 @@ static void say_finding(const struct config *config, const char *path)
                 return;
         if (run_summary_recorded(s, config, path, NULL) == 0)
                 report_short(&s->summary, &finding);
-        tell_notices(&finding);
+        print_notices(&finding);
         strbuf_finish(&finding);
         run_summary_finish(s);
         free(s);
@@ -376,7 +376,7 @@ static bool end_recording(struct running *r)
         collecting_stop(r->collecting);
         if (r->engine)
                 engine_finish(r->engine, &result);
-        result.source.code = 0; /* it was told when it happened */
+        result.source.code = 0; /* it was reported when it happened */
         note_end(r);
         int code = recording_end(r->session, r->path, &result, r->quiet);
         if (code == EXIT_FINE && !r->quiet)
@@ -388,8 +388,8 @@ static bool end_recording(struct running *r)
         return true;
 }
 
-/* Wrong usage is told before the command starts; what is missing here is no reason not to run it.
- */
+/* Wrong usage is reported before the command starts; what is missing here is no reason not to run
+ * it. */
 static int check_options(const struct config *config, struct err *err)
 {
         struct host_config host;
@@ -415,7 +415,7 @@ static void free_running(struct crew *crew)
 }
 
 /* The command could not be started: nothing is left of the recording. */
-static void discard(struct running *r)
+static void discard_recording(struct running *r)
 {
         crew_stop(&r->crew);
         if (crew_ended(&r->crew, BEGIN_PATIENCE_NS) && r->session) {
@@ -432,8 +432,8 @@ static int say_not_started(int code, const struct err *err)
 }
 
 /* The command takes the place of this program. Returns only when it cannot. */
-static int become(struct child *child, const struct config *config, const char *why,
-                  struct err *err)
+static int exec_command(struct child *child, const struct config *config, const char *why,
+                        struct err *err)
 {
         notice("%s: running without a recording", why);
         unsetenv("ASSAY_SESSION");
@@ -443,10 +443,10 @@ static int become(struct child *child, const struct config *config, const char *
 /* Without room for a second process the command takes the place of this one. */
 static int give_up(struct running *r, int code, struct err *err)
 {
-        discard(r);
+        discard_recording(r);
         if (code == -EAGAIN || code == -ENOMEM)
-                code = become(&r->child, r->config,
-                              "no process can be started beside this one (ulimit -u)", err);
+                code = exec_command(&r->child, r->config,
+                                    "no process can be started beside this one (ulimit -u)", err);
         crew_leave(&r->crew, 0);
         return say_not_started(code, err);
 }
@@ -465,18 +465,18 @@ static int run_without_stack(const struct config *config)
         struct err err = {0};
         struct child child;
         child_init(&child, false);
-        int code = become(&child, config, "too little stack is allowed (ulimit -s)", &err);
+        int code = exec_command(&child, config, "too little stack is allowed (ulimit -s)", &err);
         return say_not_started(code, &err);
 }
 
-/* Bounded: a driver that is there is opened beside the command. */
-static void wait_for_look(struct running *r)
+/* Bounded: a driver present is opened beside the command. */
+static void wait_for_probe(struct running *r)
 {
         int64_t until = clock_mono_ns() + NO_DRIVER_PATIENCE_NS;
         crew_lock(&r->crew);
         r->exported = true;
-        crew_tell(&r->crew);
-        while (r->made && !r->looked && crew_wait(&r->crew, until))
+        crew_request_stop(&r->crew);
+        while (r->made && !r->driver_probed && crew_wait(&r->crew, until))
                 ;
         crew_unlock(&r->crew);
 }
@@ -488,14 +488,14 @@ static int run_command(const struct config *config, struct running *r)
         r->can_start = child_can_start(config->rest[0]);
         make_files(r);
         export_files(r);
-        wait_for_look(r);
+        wait_for_probe(r);
         r->started_ns = clock_mono_ns();
         int code = child_start(&r->child, config->rest, &err);
         if (code < 0)
                 return give_up(r, code, &err);
         crew_lock(&r->crew);
         r->started = true;
-        crew_tell(&r->crew);
+        crew_request_stop(&r->crew);
         bool recorded = r->made && r->session;
         crew_unlock(&r->crew);
         r->child.on_end = wait_for_target;
@@ -516,7 +516,7 @@ static int run_run(const struct config *config)
 {
         struct err err = {0};
         if (config->n_rest == 0)
-                return usage();
+                return refuse_usage();
         if (!has_stack())
                 return run_without_stack(config);
         if (check_options(config, &err) < 0) {
@@ -531,7 +531,7 @@ static int run_run(const struct config *config)
         }
         crew_init(&r->crew, free_running);
         r->config = config;
-        r->quiet = config_flag(config, OPT_QUIET) || !recording_is_told();
+        r->quiet = config_flag(config, OPT_QUIET) || !recording_is_announced();
         return run_command(config, r);
 }
 

@@ -15,7 +15,7 @@
 #include <time.h>
 
 /* Signals that are the command's business, and SIGCHLD, which is ours: all but faults of our own,
- * what stops and continues us with the command, and what somebody told us to ignore. */
+ * what stops and continues us with the command, and what somebody reported us to ignore. */
 static void fill_set(sigset_t *set)
 {
         static const int left[] = {SIGILL,  SIGTRAP, SIGABRT, SIGBUS,  SIGFPE,  SIGSEGV, SIGSYS,
@@ -148,7 +148,7 @@ int child_become(struct child *c, char *const *argv, struct err *err)
 /*
  * A shell that we run has the terminal for a group of its own. When it suspends itself, the shell
  * that runs us sees nothing of it, and nobody has the terminal: so we stop as well, and afterwards
- * hand it on. Elsewhere we go on recording a command that somebody stopped.
+ * hand it on. Elsewhere we continue recording a command that somebody stopped.
  */
 static void stop_with(pid_t pid)
 {
@@ -165,7 +165,7 @@ static void stop_with(pid_t pid)
 }
 
 /* Notes that the command has ended, before it is waited for. */
-static void look_for_end(struct child *c)
+static void check_for_end(struct child *c)
 {
         siginfo_t info = {0};
         if (c->ended_ns != 0 ||
@@ -177,12 +177,12 @@ static void look_for_end(struct child *c)
 }
 
 /* False when there is nobody left to wait for. What other threads have started is theirs. */
-static bool reap(struct child *c)
+static bool reap_children(struct child *c)
 {
         for (;;) {
                 int status;
                 struct rusage usage;
-                look_for_end(c);
+                check_for_end(c);
                 pid_t pid = wait4(-1, &status, WNOHANG | WUNTRACED | __WNOTHREAD, &usage);
                 if (pid < 0 && errno == EINTR)
                         continue;
@@ -211,7 +211,7 @@ static bool ends_us(int sig)
 
 /*
  * Sends it to the command, unless it was sent to the whole group, the command included: by the
- * terminal, which the kernel tells, or by somebody, which the witness tells.
+ * terminal, which the kernel reports, or by somebody, which the witness reports.
  */
 static void send_on(struct child *c, const siginfo_t *info)
 {
@@ -227,14 +227,15 @@ static void send_on(struct child *c, const siginfo_t *info)
 /* Most descendants end with the command, and that is not worth a word. */
 #define LEFT_AFTER_S 1
 
-/* Takes a signal, or tells of descendants when it is time. False when we are to end. */
+/* Takes a signal, or reports descendants when it is time. False when we are to end. */
 static bool take_signal(struct child *c)
 {
         const struct timespec patience = {.tv_sec = LEFT_AFTER_S};
         siginfo_t info;
-        bool tell = c->over && c->on_left;
-        int sig = tell ? sigtimedwait(&c->set, &info, &patience) : sigwaitinfo(&c->set, &info);
-        if (sig < 0 && errno == EAGAIN && tell) {
+        bool notify_lost = c->over && c->on_left;
+        int sig =
+            notify_lost ? sigtimedwait(&c->set, &info, &patience) : sigwaitinfo(&c->set, &info);
+        if (sig < 0 && errno == EAGAIN && notify_lost) {
                 c->on_left(c);
                 c->on_left = NULL;
         }
@@ -248,7 +249,7 @@ static bool take_signal(struct child *c)
 
 void child_wait(struct child *c)
 {
-        while (reap(c) && take_signal(c))
+        while (reap_children(c) && take_signal(c))
                 ;
         witness_stop(&c->witness);
 }

@@ -22,7 +22,7 @@ struct child {
         struct rlimit old_files; /* as the command finds it */
         sigset_t old_mask;
         struct sigaction old_chld, old_xfsz; /* as the command finds them */
-        /* The command has ended, and can still be looked at in /proc until this returns; may be
+        /* The command has ended, and can still be examined in /proc until this returns; may be
          * NULL. */
         void (*on_end)(void *arg);
         void *on_end_arg;

@@ -55,7 +55,7 @@ static void take_phases(struct scan *s, const struct run_summary *r)
         }
 }
 
-/* The same once more, without a gap, goes on. */
+/* The same once more, without a gap, continues. */
 static void join_last(struct parts *p)
 {
         struct ui_part *last = p->n > 1 ? &p->list[p->n - 2] : NULL, *part = last ? last + 1 : NULL;

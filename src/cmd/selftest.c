@@ -108,8 +108,8 @@ static void observe_row(struct seen *seen, const struct row *row, enum load load
 }
 
 /* Reads frames until the load has ended; keeps those whose window lies inside it. */
-static int watch(struct pipeline *p, struct work *w, const char *uuid, struct seen *ret,
-                 struct err *err)
+static int watch_load(struct pipeline *p, struct work *w, const char *uuid, struct seen *ret,
+                      struct err *err)
 {
         const struct frame *f;
         while (w->ended_ns == 0) {
@@ -125,8 +125,8 @@ static int watch(struct pipeline *p, struct work *w, const char *uuid, struct se
         return 0;
 }
 
-static int measure(struct pipeline *p, struct loads *loads, enum load load, const char *uuid,
-                   int64_t ns, struct result *ret, struct err *err)
+static int measure_load(struct pipeline *p, struct loads *loads, enum load load, const char *uuid,
+                        int64_t ns, struct result *ret, struct err *err)
 {
         struct work w = {.loads = loads, .load = load, .ns = ns};
         pthread_t thread;
@@ -134,7 +134,7 @@ static int measure(struct pipeline *p, struct loads *loads, enum load load, cons
         int r = life_start_thread(work_run, &w, &thread);
         if (r < 0)
                 return err_set(err, r, "cannot start a thread: %s", strerror(-r));
-        r = watch(p, &w, uuid, &ret->seen, err);
+        r = watch_load(p, &w, uuid, &ret->seen, err);
         pthread_join(thread, NULL);
         ret->r = w.r;
         ret->measured = w.per_s;
@@ -154,7 +154,7 @@ struct expected {
         double peak;   /* by the data sheet, or the link's speed */
 };
 
-static struct expected expect(const struct result *r, const struct row *row, bool gemm)
+static struct expected expected_of(const struct result *r, const struct row *row, bool gemm)
 {
         const struct peak *peak = peak_find(row->sample.who->text[ENTITY_TEXT_MODEL]);
         struct expected e = {0};
@@ -196,7 +196,7 @@ static void write_result(const struct result *r, const struct row *row, struct s
                 strbuf_putf(out, " not run: %s\n", r->why);
                 return;
         }
-        struct expected e = expect(r, row, gemm);
+        struct expected e = expected_of(r, row, gemm);
         put_figure(out, r->measured, scale);
         strbuf_putf(out, " %-8s", info->unit);
         put_figure(out, e.peak, scale);
@@ -237,7 +237,7 @@ static int test_gpu(const struct config *config, struct pipeline *p, const struc
         int r = loads_open(cuda, blas, uuid, &loads, err);
         for (enum load load = 0; r == 0 && load < LOAD_COUNT; load++) {
                 struct result result;
-                r = measure(p, loads, load, uuid, clock_from_seconds(seconds), &result, err);
+                r = measure_load(p, loads, load, uuid, clock_from_seconds(seconds), &result, err);
                 if (r == 0)
                         write_result(&result, &kept, out);
         }
@@ -270,7 +270,7 @@ static int choose_gpu(const struct frame *f, const struct row **ret, struct err 
         return err_hint(err, "a self-test needs an idle NVIDIA GPU; choose one with --gpus");
 }
 
-static void announce(const struct row *row, double seconds)
+static void announce_row(const struct row *row, double seconds)
 {
         notice("this loads GPU %s fully for about %.0f s", row->sample.who->label, seconds);
 }
@@ -279,7 +279,7 @@ static int test_counters(const struct config *config, struct pipeline *p,
                          const struct cuda_api *cuda, const struct blas_api *blas,
                          const struct row *row, struct strbuf *out, struct err *err)
 {
-        announce(row, LOAD_COUNT * (config_number(config, OPT_DURATION) + 1));
+        announce_row(row, LOAD_COUNT * (config_number(config, OPT_DURATION) + 1));
         return test_gpu(config, p, cuda, blas, row, out, err);
 }
 
@@ -289,7 +289,7 @@ static int test_observer(const struct config *config, struct pipeline **p,
                          const struct row *row, struct strbuf *out, struct err *err)
 {
         struct entity who = *row->sample.who;
-        announce(row, observer_seconds(config));
+        announce_row(row, observer_seconds(config));
         strbuf_putf(out, "GPU %s  %s\n", who.label, who.text[ENTITY_TEXT_MODEL]);
         pipeline_close(*p);
         *p = NULL;

@@ -41,7 +41,7 @@ struct observer {
         _Atomic uint64_t reads;
 };
 
-static void *observe(void *arg)
+static void *observe_thread(void *arg)
 {
         struct observer *o = arg;
         const struct frame *f;
@@ -65,7 +65,7 @@ static int observer_start(const struct config *config, const struct rate *rate,
                 return r;
         pipeline_want_processes(ret->pipeline, rate->processes);
         pipeline_want_limits(ret->pipeline, false);
-        r = life_start_thread(observe, ret, &ret->thread);
+        r = life_start_thread(observe_thread, ret, &ret->thread);
         if (r < 0) {
                 pipeline_close(ret->pipeline);
                 return err_set(err, r, "cannot start a thread: %s", strerror(-r));

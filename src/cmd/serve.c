@@ -18,7 +18,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define LOOK_EVERY_NS NS_PER_S
+#define CHECK_EVERY_NS NS_PER_S
 #define POLL_HERE "0.1" /* GPUs of this machine, where nobody says how often */
 
 struct serve_run {
@@ -39,19 +39,19 @@ struct serve_run {
         int64_t started_wall_ns;
         char link[AUTH_SECRET_MAX]; /* for the terminal; "" for none */
         bool push_kept;             /* what waits to be pushed is on disk */
-        char told[512];             /* the source's trouble that was told last */
+        char reported[512];         /* the source's trouble that was reported last */
         int unkept;                 /* the counters' */
-        bool left_out;              /* that GPUs are was told */
+        bool left_out;              /* that GPUs are was reported */
         bool polls_by_default;      /* nobody said how often */
-        bool reads_fast; /* more often than once a second, as long as no model server is there */
-        int64_t dump_told_ns; /* what was asked of the flight recorder by then */
-        char push_told[PUSH_TEXT_MAX], push_refused[PUSH_TEXT_MAX]; /* the same of pushing */
+        bool reads_fast; /* more often than once a second, as long as no model server is present */
+        int64_t dump_reported_ns; /* what was asked of the flight recorder by then */
+        char push_reported[PUSH_TEXT_MAX], push_refused[PUSH_TEXT_MAX]; /* the same of pushing */
 };
 
 /* --- what is said ---------------------------------------------------------------------------- */
 
-static void PRINTF_LIKE(4, 5)
-    tell(const struct serve_run *s, enum log_level level, const char *event, const char *fmt, ...)
+static void PRINTF_LIKE(4, 5) log_event(const struct serve_run *s, enum log_level level,
+                                        const char *event, const char *fmt, ...)
 {
         char text[2048];
         va_list ap;
@@ -62,31 +62,31 @@ static void PRINTF_LIKE(4, 5)
         log_write(s->log, &line);
 }
 
-static void tell_lines(const struct serve_run *s, struct strbuf *notices)
+static void report_lines(const struct serve_run *s, struct strbuf *notices)
 {
         for (const char *line = strbuf_str(notices), *end; (end = strchr(line, '\n'));
              line = end + 1)
-                tell(s, LOG_WARN, "config", "%.*s", (int)(end - line), line);
+                log_event(s, LOG_WARN, "config", "%.*s", (int)(end - line), line);
 }
 
-static int tell_end(const struct serve_run *s, const struct err *err)
+static int report_end(const struct serve_run *s, const struct err *err)
 {
         if (!s || s->log == LOG_TEXT)
                 return complain(err);
-        tell(s, LOG_ERROR, "end", "%s%s%s", err->msg, err->hint[0] ? "; " : "", err->hint);
+        log_event(s, LOG_ERROR, "end", "%s%s%s", err->msg, err->hint[0] ? "; " : "", err->hint);
         return exit_status(err);
 }
 
-/* People are told of trouble alone; programs also of what happens to GPUs. */
+/* People are reported trouble alone; programs also of what happens to GPUs. */
 static void on_journal(void *arg, int64_t wall_ns, const char *gpu, const char *kind,
                        const char *text)
 {
         const struct serve_run *s = arg;
-        bool told = strcmp(kind, "source") == 0 || strcmp(kind, "push") == 0 ||
-                    strcmp(kind, "state") == 0 || strcmp(kind, "dump") == 0;
+        bool reported = strcmp(kind, "source") == 0 || strcmp(kind, "push") == 0 ||
+                        strcmp(kind, "state") == 0 || strcmp(kind, "dump") == 0;
         const enum log_level level = strcmp(kind, "xid") == 0 ? LOG_WARN : LOG_INFO;
         const struct log_line line = {wall_ns, level, kind, gpu, text};
-        if (s->log != LOG_TEXT && !told)
+        if (s->log != LOG_TEXT && !reported)
                 log_write(s->log, &line);
 }
 
@@ -150,7 +150,7 @@ static int start_keeper(struct serve_run *s, bool has_state, struct err *err)
                                          .keep_ns = s->setup.keep_jobs_ns};
         int r = keeper_open(&kc, &s->keeper, text, sizeof(text), err);
         if (r == 0 && text[0])
-                tell(s, LOG_WARN, "records", "%s", text);
+                log_event(s, LOG_WARN, "records", "%s", text);
         return r;
 }
 
@@ -189,13 +189,13 @@ static int open_flight(struct serve_run *s, struct err *err)
         char text[SETUP_NOTICE_MAX];
         int r = flight_setup_open(&s->options, &s->flight, text, err);
         if (r == 0 && text[0])
-                tell(s, LOG_WARN, "dump", "%s", text);
+                log_event(s, LOG_WARN, "dump", "%s", text);
         return r;
 }
 
 static void say_collect_trouble(void *arg, const char *name, const char *why)
 {
-        tell(arg, LOG_WARN, "collect", "--collect: '%s' gives nothing: %s", name, why);
+        log_event(arg, LOG_WARN, "collect", "--collect: '%s' gives nothing: %s", name, why);
 }
 
 static int start_live(struct serve_run *s, char *text, size_t size, struct err *err)
@@ -254,7 +254,7 @@ static int start_push(struct serve_run *s, bool has_state, struct err *err)
         s->push_kept = pc.dir != NULL;
         int r = push_open(&pc, &s->push, text, sizeof(text), err);
         if (r == 0 && text[0])
-                tell(s, LOG_WARN, "push", "%s", text);
+                log_event(s, LOG_WARN, "push", "%s", text);
         return r;
 }
 
@@ -263,8 +263,8 @@ static void stop_push(struct serve_run *s)
         size_t left = push_close(s->push);
         s->push = NULL;
         if (left > 0)
-                tell(s, LOG_WARN, "push", "%zu batches were not pushed%s", left,
-                     s->push_kept ? "; they wait for the next start" : " and are lost");
+                log_event(s, LOG_WARN, "push", "%zu batches were not pushed%s", left,
+                          s->push_kept ? "; they wait for the next start" : " and are lost");
 }
 
 /* Before there is a server, which takes it back when it is used. */
@@ -281,14 +281,14 @@ static int start_serving(struct serve_run *s, struct err *err)
         s->journal = journal_open();
         if (!s->past || !s->journal)
                 return err_set(err, -ENOMEM, "out of memory");
-        journal_tell(s->journal, on_journal, s);
+        journal_log(s->journal, on_journal, s);
         s->fd = listen_open(&s->setup.place, err);
         if (s->fd < 0)
                 return s->fd;
         open_archive(s);
         int r = start_live(s, text, sizeof(text), err);
         if (r == 0 && text[0])
-                tell(s, LOG_WARN, "state", "%s", text);
+                log_event(s, LOG_WARN, "state", "%s", text);
         if (r == 0)
                 r = start_keeper(s, text[0] == '\0', err);
         if (r == 0)
@@ -312,37 +312,39 @@ static void stop_serving(struct serve_run *s)
         journal_close(s->journal);
 }
 
-/* --- what is told ---------------------------------------------------------------------------- */
+/* --- what is reported ----------------------------------------------------------------------------
+ */
 
-static void tell_place(struct serve_run *s)
+static void report_address(struct serve_run *s)
 {
         const struct listen_place *p = &s->setup.place;
         char url[LISTEN_TEXT_MAX + 32];
         listen_url(p, s->setup.settings.certificate != NULL, url, sizeof(url));
         bool closed = auth_is_needed(&s->setup.auth) || s->setup.settings.need_client_certificate;
-        tell(s, LOG_INFO, "serving", "serving %s%s/; %s", url, s->setup.settings.prefix,
-             p->unix_socket ? "only this user and root can reach it"
-             : closed       ? "a token, password or certificate is needed"
-             : p->loopback  ? "every user of this machine can read it"
-                            : "everybody who reaches this machine can read it");
+        log_event(s, LOG_INFO, "serving", "serving %s%s/; %s", url, s->setup.settings.prefix,
+                  p->unix_socket ? "only this user and root can reach it"
+                  : closed       ? "a token, password or certificate is needed"
+                  : p->loopback  ? "every user of this machine can read it"
+                                 : "everybody who reaches this machine can read it");
         if (s->link[0] && isatty(STDERR_FILENO) && s->log == LOG_TEXT)
                 notice("open once, within ten minutes: %s%s/?key=%s", url, s->setup.settings.prefix,
                        s->link);
 }
 
-/* A disk that is full: counters go on, and are not kept. Once when it begins, and when it is over.
- */
-static void tell_unkept(struct serve_run *s, int code)
+/* A disk that is full: counters continue, and are not kept. Once when it begins, and when it is
+ * over. */
+static void warn_not_kept(struct serve_run *s, int code)
 {
         if (code == s->unkept)
                 return;
         s->unkept = code;
         if (code)
-                tell(s, LOG_WARN, "state",
-                     "counters cannot be written into '%s': %s; after a restart they begin at 0",
-                     s->setup.state, strerror(code));
+                log_event(
+                    s, LOG_WARN, "state",
+                    "counters cannot be written into '%s': %s; after a restart they begin at 0",
+                    s->setup.state, strerror(code));
         else
-                tell(s, LOG_INFO, "state", "counters are kept again");
+                log_event(s, LOG_INFO, "state", "counters are kept again");
         journal_add(s->journal, clock_wall_ns(), "", "state", "%s",
                     code ? "counters cannot be written" : "counters are kept again");
 }
@@ -352,79 +354,80 @@ static void slow_down(struct serve_run *s)
 {
         s->reads_fast = false;
         if (!s->polls_by_default) {
-                tell(s, LOG_WARN, "poll", "%s", reads_fast_words);
+                log_event(s, LOG_WARN, "poll", "%s", reads_fast_words);
                 return;
         }
         live_set_interval(s->live, NS_PER_S);
-        tell(s, LOG_INFO, "poll",
-             "GPUs are read once a second beside a model server; --poll %s "
-             "reads as often as before",
-             POLL_HERE);
+        log_event(s, LOG_INFO, "poll",
+                  "GPUs are read once a second beside a model server; --poll %s "
+                  "reads as often as before",
+                  POLL_HERE);
 }
 
-/* A source that cannot be opened is told once, not at every attempt. */
-static int tell_trouble(struct serve_run *s, struct err *err)
+/* A source that cannot be opened is reported once, not at every attempt. */
+static int publish_trouble(struct serve_run *s, struct err *err)
 {
         struct live_status status;
         live_status(s->live, &status);
         /* A file that cannot be read will not get better. */
         if (input_is_recording(config_text(&s->options, OPT_SOURCE)) && status.err.code < 0)
                 return *err = status.err, err->code;
-        tell_unkept(s, status.unkept);
+        warn_not_kept(s, status.unkept);
         if (status.left_out > 0 && !s->left_out)
-                tell(s, LOG_WARN, "source", "more than %d GPUs: %zu are left out", LIVE_GPUS_MAX,
-                     status.left_out);
+                log_event(s, LOG_WARN, "source", "more than %d GPUs: %zu are left out",
+                          LIVE_GPUS_MAX, status.left_out);
         s->left_out |= status.left_out > 0;
         if (status.serves_models && s->reads_fast)
                 slow_down(s);
         const char *msg = status.err.code ? status.err.msg : "";
-        if (strcmp(msg, s->told) == 0)
+        if (strcmp(msg, s->reported) == 0)
                 return 0;
-        snprintf(s->told, sizeof(s->told), "%s", msg);
+        snprintf(s->reported, sizeof(s->reported), "%s", msg);
         if (!msg[0])
                 return 0;
-        tell(s, LOG_WARN, "source", "%s; trying again", msg);
+        log_event(s, LOG_WARN, "source", "%s; trying again", msg);
         journal_add(s->journal, clock_wall_ns(), "", "source", "%s", msg);
         return 0;
 }
 
-static void tell_change(struct serve_run *s, char told[PUSH_TEXT_MAX], const char *now, bool again)
+static void report_change(struct serve_run *s, char reported[PUSH_TEXT_MAX], const char *now,
+                          bool again)
 {
-        if (strcmp(now, told) == 0)
+        if (strcmp(now, reported) == 0)
                 return;
-        snprintf(told, PUSH_TEXT_MAX, "%s", now);
+        snprintf(reported, PUSH_TEXT_MAX, "%s", now);
         const char *text = now[0] ? now : "pushing works again";
-        tell(s, now[0] ? LOG_WARN : LOG_INFO, "push", "%s%s", text,
-             now[0] && again ? "; trying again" : "");
+        log_event(s, now[0] ? LOG_WARN : LOG_INFO, "push", "%s%s", text,
+                  now[0] && again ? "; trying again" : "");
         journal_add(s->journal, clock_wall_ns(), "", "push", "%s", text);
 }
 
 /* Once when it begins, and when it is over. */
-static void tell_pushing(struct serve_run *s)
+static void report_pushing(struct serve_run *s)
 {
         char trouble[PUSH_TEXT_MAX], refusal[PUSH_TEXT_MAX];
         if (!s->push)
                 return;
         push_trouble(s->push, trouble, refusal);
-        tell_change(s, s->push_told, trouble, true);
-        tell_change(s, s->push_refused, refusal, false);
+        report_change(s, s->push_reported, trouble, true);
+        report_change(s, s->push_refused, refusal, false);
 }
 
-/* Each dump once, whoever asked for it. */
-static void tell_dumps(struct serve_run *s)
+/* Each dump once, anyone who asked for it. */
+static void report_dumps(struct serve_run *s)
 {
         struct dump_status d;
         if (!s->flight)
                 return;
         flight_status(s->flight, &d);
-        if (d.asked_mono_ns == s->dump_told_ns)
+        if (d.asked_mono_ns == s->dump_reported_ns)
                 return;
-        s->dump_told_ns = d.asked_mono_ns;
+        s->dump_reported_ns = d.asked_mono_ns;
         if (d.err.code)
-                tell(s, LOG_WARN, "dump", "%s", d.err.msg);
+                log_event(s, LOG_WARN, "dump", "%s", d.err.msg);
         else
-                tell(s, LOG_INFO, "dump", "%s: %s%s%s%s", d.file, d.last.gpu[0] ? "GPU " : "",
-                     d.last.gpu, d.last.gpu[0] ? ": " : "", d.last.text);
+                log_event(s, LOG_INFO, "dump", "%s: %s%s%s%s", d.file, d.last.gpu[0] ? "GPU " : "",
+                          d.last.gpu, d.last.gpu[0] ? ": " : "", d.last.text);
         const char *gpu = d.err.code ? "" : d.last.gpu;
         journal_add(s->journal, clock_wall_ns(), gpu, "dump", "%s%s%s",
                     d.err.code ? d.err.msg : d.file, d.err.code ? "" : ": ",
@@ -461,11 +464,11 @@ static void restart_server(struct serve_run *s, struct serve_setup *fresh)
         if (s->push)
                 push_set_exposition(s->push, &s->setup.settings.exposition);
         if (start_server(s, &err) < 0)
-                tell_end(s, &err);
+                report_end(s, &err);
         notify_say("READY=1");
 }
 
-static void reload(struct serve_run *s, const struct config *config)
+static void reload_config(struct serve_run *s, const struct config *config)
 {
         struct err err = {0};
         struct strbuf notices = {0};
@@ -473,36 +476,36 @@ static void reload(struct serve_run *s, const struct config *config)
         int r = fresh ? read_again(s, config, fresh, &notices, &err)
                       : err_set(&err, -ENOMEM, "out of memory");
         if (r < 0) {
-                tell(s, LOG_ERROR, "reload", "not reloaded: %s", err.msg);
+                log_event(s, LOG_ERROR, "reload", "not reloaded: %s", err.msg);
                 if (fresh)
                         serve_setup_finish(fresh);
         } else {
                 restart_server(s, fresh);
-                tell_lines(s, &notices);
+                report_lines(s, &notices);
                 if (s->log != LOG_TEXT)
-                        tell(s, LOG_INFO, "reload", "the configuration was read again");
+                        log_event(s, LOG_INFO, "reload", "the configuration was read again");
         }
         strbuf_finish(&notices);
         free(fresh);
 }
 
-static int watch(struct serve_run *s, const struct config *config, const sigset_t *set,
-                 struct err *err)
+static int watch_signals(struct serve_run *s, const struct config *config, const sigset_t *set,
+                         struct err *err)
 {
         int64_t every = notify_watchdog_ns();
-        int64_t wait = every > 0 ? MIN(every, LOOK_EVERY_NS) : LOOK_EVERY_NS;
+        int64_t wait = every > 0 ? MIN(every, CHECK_EVERY_NS) : CHECK_EVERY_NS;
         struct timespec ts = {wait / NS_PER_S, wait % NS_PER_S};
         for (;;) {
                 int sig = sigtimedwait(set, NULL, &ts);
                 if (sig == SIGHUP)
-                        reload(s, config);
+                        reload_config(s, config);
                 else if (sig > 0)
                         return 0;
                 if (every > 0)
                         notify_say("WATCHDOG=1");
-                tell_pushing(s);
-                tell_dumps(s);
-                int r = tell_trouble(s, err);
+                report_pushing(s);
+                report_dumps(s);
+                int r = publish_trouble(s, err);
                 if (r < 0)
                         return r;
         }
@@ -514,7 +517,7 @@ static int serve_prepare(const struct config *config, struct serve_run *s, struc
 {
         struct strbuf notices = {0};
         int r = serve_setup_options(config, &s->options, err);
-        /* GPUs of this machine tell something new ten times a second; exporters and files do not.
+        /* GPUs of this machine report something new ten times a second; exporters and files do not.
          */
         s->polls_by_default =
             !config_is_set(&s->options, OPT_POLL) && !config_is_set(&s->options, OPT_SOURCE);
@@ -522,12 +525,12 @@ static int serve_prepare(const struct config *config, struct serve_run *s, struc
                 r = config_put(&s->options, OPT_POLL, POLL_HERE, err);
         if (r == 0)
                 r = serve_setup_read(&s->options, &s->setup, &notices, err);
-        tell_lines(s, &notices);
+        report_lines(s, &notices);
         strbuf_finish(&notices);
         return r;
 }
 
-static int serve(const struct config *config, struct serve_run *s, struct err *err)
+static int serve_until_stop(const struct config *config, struct serve_run *s, struct err *err)
 {
         sigset_t set;
         sigemptyset(&set);
@@ -539,9 +542,9 @@ static int serve(const struct config *config, struct serve_run *s, struct err *e
         signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is a full disk, and no death */
         int r = start_serving(s, err);
         if (r == 0) {
-                tell_place(s);
+                report_address(s);
                 notify_say("READY=1");
-                r = watch(s, config, &set, err);
+                r = watch_signals(s, config, &set, err);
                 notify_say("STOPPING=1");
         }
         stop_serving(s);
@@ -565,10 +568,10 @@ static int serve_run(const struct config *config)
         if (r == 0 && config_flag(config, OPT_CHECK_CONFIG) && s->setup.push_token_file[0])
                 r = push_check_token(s->setup.push_token_file, &err);
         if (r == 0 && config_flag(config, OPT_CHECK_CONFIG))
-                tell(s, LOG_INFO, "config", "the configuration is good");
+                log_event(s, LOG_INFO, "config", "the configuration is good");
         else if (r == 0)
-                r = serve(config, s, &err);
-        int status = r < 0 ? tell_end(s, &err) : EXIT_FINE;
+                r = serve_until_stop(config, s, &err);
+        int status = r < 0 ? report_end(s, &err) : EXIT_FINE;
         if (s) {
                 config_finish(&s->options);
                 serve_setup_finish(&s->setup);

@@ -290,7 +290,7 @@ static int read_push(const struct config *config, struct serve_setup *s, struct 
         return r;
 }
 
-/* What is not there may come later, and is looked for again; but a misspelt name would never be. */
+/* What is absent may come later, and is searched for again; but a misspelt name would never be. */
 static void notice_missing(const struct config *config, enum option option, struct strbuf *notices)
 {
         const char *path = config_text(config, option);

@@ -1,4 +1,4 @@
-/* From options, variables and files to what the server takes. Read anew at every reload. */
+/* From options, variables and files to what the server takes. Read again at every reload. */
 #pragma once
 
 #include "cmd/command.h"

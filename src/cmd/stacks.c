@@ -1,15 +1,15 @@
 /* assay stacks: what programs are doing now, down to the line. */
 #include "app/input.h"
-#include "app/stack_look.h"
+#include "app/stack_snapshot.h"
 #include "base/num.h"
 #include "cmd/command.h"
-#include "present/stream/stack_look.h"
-#include "present/text/stack_look.h"
+#include "present/stream/stack_snapshot.h"
+#include "present/text/stack_snapshot.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* What is looked at: a process, a file, or (both empty) what holds a GPU. */
+/* What is examined: a process, a file, or (both empty) what holds a GPU. */
 struct stacks_of {
         int32_t pid;
         const char *file;
@@ -76,37 +76,37 @@ static int check_use(const struct config *config, const struct stacks_of *of, st
 }
 
 /* Nobody asked for these processes by name, so it is said which they are. */
-static void tell_whose(enum look_whose whose)
+static void print_whose(enum snapshot_whose whose)
 {
-        if (whose == LOOK_OF_USER)
+        if (whose == SNAPSHOT_OF_USER)
                 notice("no process holds a GPU here: the Python processes of this user");
 }
 
-static int take_look(const struct config *config, const struct stacks_of *of,
-                     struct stack_look *look, struct err *err)
+static int take_snapshot(const struct config *config, const struct stacks_of *of,
+                         struct stack_snapshot *snapshot, struct err *err)
 {
         struct strbuf notices = {0};
-        enum look_whose whose;
+        enum snapshot_whose whose;
         double at = config_is_set(config, OPT_AT) ? config_number(config, OPT_AT) : -1;
         if (of->file)
-                return look_recorded(of->file, at, look, err);
+                return snapshot_recorded(of->file, at, snapshot, err);
         if (setup_reads_nodes(config))
-                return look_nodes(config, look, err);
-        int r = look_now(config, of->pid, look, &whose, &notices, err);
-        tell_notices(&notices);
+                return snapshot_nodes(config, snapshot, err);
+        int r = snapshot_now(config, of->pid, snapshot, &whose, &notices, err);
+        print_notices(&notices);
         if (r == 0)
-                tell_whose(whose);
+                print_whose(whose);
         strbuf_finish(&notices);
         return r;
 }
 
-static int write_look(const struct config *config, const struct stack_look *look,
-                      const struct stacks_of *of, struct err *err)
+static int write_snapshot(const struct config *config, const struct stack_snapshot *snapshot,
+                          const struct stacks_of *of, struct err *err)
 {
         struct strbuf out = {0};
         bool json = strcmp(config_text(config, OPT_FORMAT), "json") == 0;
-        int r = json ? look_write_json(look, program_version, &out)
-                     : look_write_text(look, config_flag(config, OPT_ALL), &out);
+        int r = json ? snapshot_write_json(snapshot, program_version, &out)
+                     : snapshot_write_text(snapshot, config_flag(config, OPT_ALL), &out);
         if (r < 0)
                 r = err_set(err, r, "out of memory");
         else
@@ -115,11 +115,11 @@ static int write_look(const struct config *config, const struct stack_look *look
         return r;
 }
 
-/* Whether at least one of them could be read, or is no Python at all. */
-static bool is_some_read(const struct stack_look *l)
+/* Whether at least one of them could be read, or is not a Python at all. */
+static bool is_some_read(const struct stack_snapshot *l)
 {
         for (size_t i = 0; i < l->n_processes; i++) {
-                const struct look_process *p = &l->processes[i];
+                const struct snapshot_process *p = &l->processes[i];
                 if (p->is.access == STACK_READABLE || p->is.access == STACK_NO_RUNTIME ||
                     l->is_recorded)
                         return true;
@@ -131,16 +131,16 @@ static int stacks_run(const struct config *config)
 {
         struct err err = {0};
         struct stacks_of of = {0};
-        struct stack_look look = {0};
+        struct stack_snapshot snapshot = {0};
         int r = take_word(config, &of, &err);
         if (r == 0)
                 r = check_use(config, &of, &err);
         if (r == 0)
-                r = take_look(config, &of, &look, &err);
+                r = take_snapshot(config, &of, &snapshot, &err);
         if (r == 0)
-                r = write_look(config, &look, &of, &err);
-        bool some = r == 0 && is_some_read(&look);
-        stack_look_finish(&look);
+                r = write_snapshot(config, &snapshot, &of, &err);
+        bool some = r == 0 && is_some_read(&snapshot);
+        stack_snapshot_finish(&snapshot);
         return r < 0 ? complain(&err) : some ? EXIT_FINE : EXIT_FAILED;
 }
 

@@ -8,7 +8,7 @@
 
 /* Whether the locale's letters are UTF-8. */
 bool terminal_has_utf8(void);
-/* Blocks the signals that end, stop or resize, and gives a descriptor that tells of them. */
+/* Blocks the signals that end, stop or resize, and gives a descriptor that reports them. */
 int terminal_open_signals(sigset_t *ret_before);
 /* Takes over the terminal, with --theme. */
 int terminal_open_screen(const struct config *config, int tty, struct screen **ret,

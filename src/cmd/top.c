@@ -25,7 +25,7 @@
 #define FRAME_NS (100 * NS_PER_MS)
 /* The first screen waits this long for what is at once there. */
 #define FIRST_SCREEN_MS 60
-/* A source that fails by then is told on the shell's screen. */
+/* A source that fails by then is reported on the shell's screen. */
 #define FIRST_PATIENCE_NS (300 * NS_PER_MS)
 #define HOST_INTERVAL_NS NS_PER_S
 #define LATE_MIN_NS (2 * NS_PER_S)
@@ -35,22 +35,22 @@ struct top {
         struct tour *tour; /* NULL: no captions */
         struct engine *engine;
         struct flight *flight;   /* NULL: none is kept */
-        struct dump_status dump; /* as it was told last */
+        struct dump_status dump; /* as it was reported last */
         char dumps[SETUP_PATH_MAX];
         struct screen *screen;
         struct ui ui;
         struct canvas canvas;
         const char *backend;     /* that the doctor's checks are for */
-        struct checkup *checkup; /* NULL until the log is looked at */
+        struct checkup *checkup; /* NULL until the log is examined */
         bool checked;            /* it has ended */
-        struct scan *scan;       /* NULL when the source is no file */
+        struct scan *scan;       /* NULL when the source is not a file */
         bool scanned;            /* it has ended */
-        unsigned levels;         /* of the host, when it is looked at */
+        unsigned levels;         /* of the host, when it is examined */
         const struct host *host; /* NULL: none */
         struct engine_status status;
         const struct frame *frame;
         char awaited[128];               /* the GPUs that the kernel names */
-        const struct stack_live *stacks; /* NULL: none are looked at, or not yet */
+        const struct stack_live *stacks; /* NULL: none are examined, or not yet */
         struct where where;              /* lines behind the limiter of the GPU in focus */
         struct {
                 uint32_t slot;
@@ -61,7 +61,7 @@ struct top {
         int tty, signals;
         const char *focus; /* the GPU to begin with; NULL once that is done, or none was named */
         bool own_tty;      /* opened by us */
-        bool dirty, quit, told_trouble;
+        bool dirty, quit, reported_trouble;
         bool alone; /* there are no GPUs: the host is shown */
         int64_t began_ns, drawn_ns;
 };
@@ -82,7 +82,7 @@ static int64_t host_silence_ns(const struct top *t)
         return age > MAX(3 * t->host_interval_ns, LATE_MIN_NS) ? age : 0;
 }
 
-static struct ui_data gather(struct top *t)
+static struct ui_data gather_ui_data(struct top *t)
 {
         static const enum source_state states[] = {
             [ENGINE_STARTING] = SOURCE_STARTING, [ENGINE_RUNNING] = SOURCE_RUNNING,
@@ -135,7 +135,7 @@ static bool config_path(const struct top *t, char *buf, size_t size)
         return config_default_path(get_env, buf, size);
 }
 
-static void save(struct top *t)
+static void save_prefs(struct top *t)
 {
         char path[PATH_MAX];
         struct err err = {0};
@@ -155,7 +155,7 @@ static void save(struct top *t)
 }
 
 /* Between the question and the answer the process may have ended and its pid been given away. */
-static bool is_still_there(const struct top *t, const struct ui_request *request)
+static bool still_exists(const struct top *t, const struct ui_request *request)
 {
         for (size_t i = 0; t->frame && i < t->frame->processes.n; i++) {
                 const struct process *p = &t->frame->processes.list[i];
@@ -169,7 +169,7 @@ static void send_signal(struct top *t, const struct ui_request *request)
 {
         if (config_flag(t->config, OPT_READ_ONLY) || t->status.replay)
                 return; /* it was not asked */
-        if (!is_still_there(t, request))
+        if (!still_exists(t, request))
                 ui_say(&t->ui, "process %d has ended", request->pid);
         else if (request->pid <= 1 || kill(request->pid, SIGTERM) < 0)
                 ui_say(&t->ui, "cannot signal %d: %s", request->pid, strerror(errno));
@@ -211,13 +211,13 @@ static void note_dumps(struct top *t)
         t->dump = now;
 }
 
-static void seek(struct top *t, int64_t position_ns)
+static void seek_recording(struct top *t, int64_t position_ns)
 {
         if (!engine_seek(t->engine, position_ns))
                 ui_say(&t->ui, "this source cannot go back");
 }
 
-static void serve(struct top *t)
+static void serve_events(struct top *t)
 {
         struct ui_request r = t->ui.request;
         if (t->ui.prompt == PROMPT_SIGNAL)
@@ -236,10 +236,10 @@ static void serve(struct top *t)
                 engine_step(t->engine, (int)r.number);
                 return;
         case REQUEST_SEEK_BY:
-                seek(t, t->status.position_ns + clock_from_seconds(r.number));
+                seek_recording(t, t->status.position_ns + clock_from_seconds(r.number));
                 return;
         case REQUEST_SEEK_TO:
-                seek(t, clock_from_seconds(r.number));
+                seek_recording(t, clock_from_seconds(r.number));
                 return;
         case REQUEST_SPEED:
                 engine_set_speed(t->engine, r.number);
@@ -254,7 +254,7 @@ static void serve(struct top *t)
                 screen_set_theme(t->screen, theme_settle(t->ui.theme, get_env("COLORFGBG")));
                 return;
         case REQUEST_SAVE:
-                save(t);
+                save_prefs(t);
                 return;
         case REQUEST_DUMP:
                 ask_for_dump(t);
@@ -267,7 +267,7 @@ static void serve(struct top *t)
 
 /* --- the loop ------------------------------------------------------------------------------ */
 
-static void fit(struct top *t)
+static void fit_screen(struct top *t)
 {
         int w, h;
         screen_size(t->screen, &w, &h);
@@ -278,12 +278,12 @@ static void fit(struct top *t)
         screen_forget(t->screen);
 }
 
-static void suspend(struct top *t)
+static void suspend_screen(struct top *t)
 {
         screen_leave(t->screen);
         raise(SIGSTOP);
         screen_enter(t->screen);
-        fit(t);
+        fit_screen(t);
 }
 
 static void take_signals(struct top *t)
@@ -292,12 +292,12 @@ static void take_signals(struct top *t)
         while (!t->quit && read(t->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
                 t->dirty = true;
                 if (info.ssi_signo == SIGTSTP) {
-                        suspend(t);
+                        suspend_screen(t);
                 } else if (info.ssi_signo == SIGCONT) {
                         screen_enter(t->screen);
-                        fit(t);
+                        fit_screen(t);
                 } else if (info.ssi_signo == SIGWINCH) {
-                        fit(t);
+                        fit_screen(t);
                 } else {
                         t->quit = true;
                 }
@@ -312,22 +312,22 @@ static void take_keys(struct top *t)
                         t->quit = true;
                 if (t->quit || event.key == INPUT_NONE)
                         return;
-                struct ui_data data = gather(t);
+                struct ui_data data = gather_ui_data(t);
                 ui_key(&t->ui, &data, &event);
-                serve(t);
+                serve_events(t);
                 engine_status(t->engine, &t->status);
                 t->dirty = true;
         }
 }
 
-/* Lines nobody could read are told once, in the log. */
+/* Lines nobody could read are reported once, in the log. */
 static void note_trouble(struct top *t)
 {
         const struct source_trouble *trouble = &t->status.trouble;
         unsigned long long lines = trouble->skipped + trouble->cut + trouble->too_long;
-        if (t->told_trouble || lines == 0)
+        if (t->reported_trouble || lines == 0)
                 return;
-        t->told_trouble = true;
+        t->reported_trouble = true;
         char where[48] = ""; /* lines of nodes have no numbers */
         if (trouble->first_line > 0)
                 snprintf(where, sizeof(where), ", the first at line %llu",
@@ -356,7 +356,7 @@ static bool wants_processes(const struct top *t, bool has_host)
         return has_host || t->ui.view == VIEW_JOB || t->ui.view <= VIEW_FOCUS;
 }
 
-static void look_at_host(struct top *t)
+static void update_host(struct top *t)
 {
         if (engine_has_host(t->engine))
                 engine_set_levels(t->engine, levels_shown(t));
@@ -366,7 +366,7 @@ static void look_at_host(struct top *t)
         t->host = engine_host(t->engine, t->frame);
 }
 
-/* The first frame with GPUs shows whether the one that was named is there. */
+/* The first frame with GPUs shows whether the one that was named is present. */
 static void choose_focus(struct top *t)
 {
         if (!t->focus || !t->frame || t->frame->n == 0)
@@ -404,9 +404,9 @@ static void top_draw(struct top *t)
         choose_focus(t);
         call_doctor(t);
         engine_list_processes(t->engine, wants_processes(t, engine_has_host(t->engine)));
-        look_at_host(t);
+        update_host(t);
         t->stacks = engine_stacks(t->engine, t->frame);
-        struct ui_data data = gather(t);
+        struct ui_data data = gather_ui_data(t);
         find_lines(t, &data);
         note_trouble(t);
         note_dumps(t);
@@ -429,7 +429,7 @@ static bool ages_show(const struct engine_status *s)
 
 static int wait_ms(const struct top *t)
 {
-        /* Others at work are looked at now and then. */
+        /* Others at work are examined now and then. */
         if (!t->dirty && ((t->checkup && !t->checked) || (t->scan && !t->scanned)))
                 return 200;
         int64_t wait = t->dirty                ? t->drawn_ns + FRAME_NS - clock_mono_ns()
@@ -439,7 +439,7 @@ static int wait_ms(const struct top *t)
 }
 
 /* A tour says what there is to see, and leaves out where nothing happens. */
-static void guide(struct top *t)
+static void show_tour_step(struct top *t)
 {
         if (!t->tour || t->status.state != ENGINE_RUNNING)
                 return;
@@ -451,8 +451,8 @@ static void guide(struct top *t)
                 engine_seek(t->engine, skip);
 }
 
-/* Without GPUs the host is shown; what else fails at once is told on the shell's screen. */
-static void judge_failure(struct top *t)
+/* Without GPUs the host is shown; what else fails at once is reported on the shell's screen. */
+static void check_failure(struct top *t)
 {
         if (t->status.state != ENGINE_FAILED || t->frame || t->alone)
                 return;
@@ -465,7 +465,7 @@ static void judge_failure(struct top *t)
         }
 }
 
-static void loop(struct top *t)
+static void run_loop(struct top *t)
 {
         enum { KEYS, SIGNALS, NEWS };
         while (!t->quit) {
@@ -477,8 +477,8 @@ static void loop(struct top *t)
                 if (p[NEWS].revents) {
                         t->frame = engine_take(t->engine);
                         t->dirty = true;
-                        judge_failure(t);
-                        guide(t);
+                        check_failure(t);
+                        show_tour_step(t);
                 }
                 if (p[SIGNALS].revents)
                         take_signals(t);
@@ -537,25 +537,25 @@ static int start_engine(struct top *t, struct err *err)
         /* The host of a capture or of an exporter elsewhere is not this one. GPUs are shown where
          * the host cannot be read. */
         t->backend = source.ops->local ? "auto" : source.ops->name;
-        bool here = source.ops->local || config_flag(config, OPT_HOST);
-        r = here ? setup_host(config, &host, err)
-                 : refuse_host_options(config, "add --host, or leave it out", err);
+        bool is_local = source.ops->local || config_flag(config, OPT_HOST);
+        r = is_local ? setup_host(config, &host, err)
+                     : refuse_host_options(config, "add --host, or leave it out", err);
         if (r < 0)
                 return r;
-        if (here) {
+        if (is_local) {
                 t->levels = host.levels;
                 host.levels = levels_shown(t);
                 setup_name_gpus(&source, t->awaited, sizeof(t->awaited));
                 t->host_interval_ns = ec.host_interval_ns;
                 ec.host_source = &host;
         }
-        if (r == 0 && !here && setup_names_engines(config)) {
+        if (r == 0 && !is_local && setup_names_engines(config)) {
                 r = setup_engines(config, &host, err);
                 ec.host_source = &host;
         }
         if (r == 0)
                 r = setup_stacks(config, &ec.stacks_hz, err);
-        ec.processes_on_wish = !wants_processes(t, here);
+        ec.processes_on_wish = !wants_processes(t, is_local);
         if (r == 0)
                 r = open_flight(t, err);
         if (r < 0)
@@ -573,7 +573,7 @@ static void await_first(struct top *t)
         poll(&p, 1, FIRST_SCREEN_MS);
         t->frame = engine_take(t->engine);
         engine_status(t->engine, &t->status);
-        judge_failure(t);
+        check_failure(t);
 }
 
 static int open_terminal(struct top *t, struct err *err)
@@ -638,9 +638,9 @@ int top_play(const struct config *config, struct tour *tour)
         if (r == 0 && !t.quit)
                 r = open_screen(&t, &err);
         if (r == 0 && !t.quit) {
-                fit(&t);
+                fit_screen(&t);
                 top_draw(&t);
-                loop(&t);
+                run_loop(&t);
         }
         if (r == 0 && t.status.state == ENGINE_FAILED && !t.frame && !t.alone) {
                 err = t.status.err;

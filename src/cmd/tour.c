@@ -30,7 +30,7 @@ struct tour {
         size_t shown; /* the phase whose caption was given last, from 1; 0 for none */
 };
 
-/* What to look at in each phase of the bundled session. */
+/* What to examine in each phase of the bundled session. */
 static const struct {
         const char *phase, *text;
 } captions[] = {
@@ -189,7 +189,7 @@ static int show_moment(const struct config *given, const char *path, struct err 
         return status;
 }
 
-static int play(const struct config *given, const char *path, struct err *err)
+static int play_tour(const struct config *given, const char *path, struct err *err)
 {
         struct config config = {0};
         struct tour *tour = NULL;
@@ -210,7 +210,8 @@ static int tour_run(const struct config *config)
         struct err err = {0};
         if (find_session(path, &err) < 0)
                 return complain(&err);
-        return isatty(STDOUT_FILENO) ? play(config, path, &err) : show_moment(config, path, &err);
+        return isatty(STDOUT_FILENO) ? play_tour(config, path, &err)
+                                     : show_moment(config, path, &err);
 }
 
 const struct command command_tour = {

@@ -1,4 +1,4 @@
-/* assay why: why a job does not go on, on one page. */
+/* assay why: why a job does not continue, on one page. */
 #include "app/why.h"
 #include "app/input.h"
 #include "base/num.h"
@@ -66,7 +66,7 @@ static int read_subject(const struct config *config, const struct why_of *of, st
         int code = of->file
                        ? why_read_recorded(of->file, at, config_number(config, OPT_WATCH), r, err)
                        : why_read_now(config, of->pid, r, &notices, err);
-        tell_notices(&notices);
+        print_notices(&notices);
         strbuf_finish(&notices);
         return code;
 }

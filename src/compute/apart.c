@@ -12,7 +12,7 @@
 #define APART 2 /* so many times as far out as the farthest of the others */
 #define MANY 16 /* with so many ranks, one does not move their middle */
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
         double x = *(const double *)a, y = *(const double *)b;
         return (x > y) - (x < y);
@@ -23,7 +23,7 @@ double job_median(double *v, size_t n)
         if (n == 0)
                 return 0;
         if (n > 1)
-                qsort(v, n, sizeof(*v), compare);
+                qsort(v, n, sizeof(*v), compare_doubles);
         return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
@@ -58,8 +58,8 @@ double job_others(const double *v, size_t n, size_t but)
 }
 
 /* How far a value is out on the side asked for; negative: not at all. */
-static double beyond(const double *v, size_t n, size_t i, int sign, double least,
-                     const struct middle *all, double *scratch)
+static double distance_beyond(const double *v, size_t n, size_t i, int sign, double least,
+                              const struct middle *all, double *scratch)
 {
         if (isnan(v[i]))
                 return -1;
@@ -76,7 +76,7 @@ size_t job_outliers_in(const double *v, size_t n, int sign, double least, bool *
         struct middle all = middle_of(v, n, n, scratch);
         double nearest = 0, least_out = INFINITY;
         for (size_t i = 0; i < n; i++) {
-                double excess = beyond(v, n, i, sign, least, &all, scratch);
+                double excess = distance_beyond(v, n, i, sign, least, &all, scratch);
                 out[i] = excess >= 0;
                 count += out[i];
                 if (out[i])

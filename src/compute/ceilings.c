@@ -55,8 +55,8 @@ static void take_clocks(const struct value *m, const struct peak *peak, struct c
         struct value reasons = m[METRIC_THROTTLE_REASONS];
         take_share(c, CEILING_CLOCK, m[METRIC_SM_CLOCK],
                    value_or(m[METRIC_SM_CLOCK_MAX], peak ? peak->boost : 0));
-        /* With counters nothing is decided by a limit that the source does not tell. */
-        double shipped = peak && !(c->there & CEILINGS_PROFILING) ? peak->power_limit : 0;
+        /* With counters nothing is decided by a limit that the source does not report. */
+        double shipped = peak && !(c->present & CEILINGS_PROFILING) ? peak->power_limit : 0;
         take_share(c, CEILING_POWER, m[METRIC_POWER], value_or(m[METRIC_POWER_LIMIT], shipped));
         if (!value_is_set(reasons))
                 return;
@@ -101,7 +101,7 @@ static void take_sum(struct ceilings *c, enum ceiling at, struct value a, struct
                 ceiling_set(c, at, value_or(a, 0) + value_or(b, 0));
 }
 
-/* What the ranks of one machine tell each other over its loopback is network traffic, too. */
+/* What the ranks of one machine report each other over its loopback is network traffic, too. */
 static void take_network(struct ceilings *c, const struct value *e)
 {
         double cards = value_or(e[EVIDENCE_NET_RX], 0) + value_or(e[EVIDENCE_NET_TX], 0);
@@ -166,7 +166,7 @@ static void take_machine(const struct host *h, struct value *e)
         e[EVIDENCE_NET_LOOPBACK] = h->system[SYSTEM_NET_LOOPBACK];
 }
 
-/* The processes on a GPU are looked at every second or so, the tree at every tick. */
+/* The processes on a GPU are examined every second or so, the tree at every tick. */
 static void take_tree(const struct level_state *tree, struct value main, double holders,
                       struct value *e)
 {

@@ -7,7 +7,7 @@
 
 struct peak;
 
-/* What the GPU's own metrics tell; a ceiling whose metric is missing is missing. peak: the row of
+/* What the GPU's own metrics report; a ceiling whose metric is missing is missing. peak: the row of
  * its model in peaks.def, NULL when it is not known. */
 void ceilings_take(const struct sample *s, const struct peak *peak, struct ceilings *ret);
 /* Adds what the host does for this GPU. evidence may be NULL: then nothing is added. */
@@ -19,15 +19,15 @@ void ceilings_add_host(const struct host_evidence *evidence, struct ceilings *c)
  */
 void evidence_take(const struct host *h, const char *label, const struct process_list *processes,
                    struct host_evidence *ret);
-/* Whether processes would tell more: evidence of some GPU is missing. */
+/* Whether processes would report more: evidence of some GPU is missing. */
 bool evidence_needs_processes(const struct host *h);
 /* FRAMEWORK_NONE also when nobody knows. */
 enum framework evidence_framework(const struct host_evidence *evidence);
 
-/* Links of GPUs whose captures do not tell them: from 8 lanes of PCIe 3.0 to 16 of PCIe 5.0. */
+/* Links of GPUs whose captures do not report them: from 8 lanes of PCIe 3.0 to 16 of PCIe 5.0. */
 #define PCIE_SLOWEST 7.88e9
 #define PCIE_FASTEST 63e9
 /* Bytes a second of a PCIe link in one direction; 0 for a generation that is not known. */
 double pcie_bytes_per_s(double generation, double lanes);
-/* The same of a GPU's link; as its model has it where the source does not tell. 0: unknown. */
+/* The same of a GPU's link; as its model has it where the source does not report. 0: unknown. */
 double link_speed(const struct sample *s, const struct peak *peak);

@@ -1,7 +1,7 @@
 /*
  * Real Utilization and the workload class.
  *
- * Every input is an interval in percent: a value that is there is a point, a missing one is the
+ * Every input is an interval in percent: a value present is a point, a missing one is the
  * whole range. A rule is decided when it comes out the same anywhere in the intervals; the cascade
  * stops at the first rule that is true, or that cannot be decided. Counting missing values as zero
  * is the same cascade with the point 0.
@@ -46,7 +46,8 @@ static struct range range_of(struct value v, double scale, double max, enum metr
 }
 
 /* Percent first, then the weights: the order of arithmetic that files of older tools show. */
-static double weighted(const struct weights *w, double sm, double tensor, double dram, double gr)
+static double weighted_score(const struct weights *w, double sm, double tensor, double dram,
+                             double gr)
 {
         double score = w->sm * sm + w->tensor * tensor + w->dram * dram + w->gr * gr;
         return score < 0 ? 0 : score > 100 ? 100 : score;
@@ -57,8 +58,8 @@ static enum metric engine_metric(const struct sample *s)
         return value_is_set(s->m[METRIC_GR_ACTIVE]) ? METRIC_GR_ACTIVE : METRIC_GPU_UTIL;
 }
 
-/* A slice moves no more data than its GPU, of which it has no share of its own to tell. */
-static void bound(struct inputs *in, enum class_input input, const struct sample *whole)
+/* A slice moves no more data than its GPU, of which it has no share of its own to report. */
+static void bound_by_gpu(struct inputs *in, enum class_input input, const struct sample *whole)
 {
         enum metric metric = input_table[input].metric;
         struct range *r = &in->r[input];
@@ -67,17 +68,17 @@ static void bound(struct inputs *in, enum class_input input, const struct sample
 }
 
 /* The score when every part is at its least, or at its most. */
-static double weigh(const struct inputs *in, const struct weights *w, bool most)
+static double score_bound(const struct inputs *in, const struct weights *w, bool most)
 {
         double at[CLASS_INPUT_COUNT];
         for (enum class_input i = FIRST_MEASURED; i <= CLASS_INPUT_GR; i++)
                 at[i] = most ? in->r[i].hi : in->r[i].lo;
-        return weighted(w, at[CLASS_INPUT_SM], at[CLASS_INPUT_TENSOR], at[CLASS_INPUT_DRAM],
-                        at[CLASS_INPUT_GR]);
+        return weighted_score(w, at[CLASS_INPUT_SM], at[CLASS_INPUT_TENSOR], at[CLASS_INPUT_DRAM],
+                              at[CLASS_INPUT_GR]);
 }
 
-static struct inputs gather(const struct sample *s, const struct sample *whole,
-                            const struct compute_options *o)
+static struct inputs gather_inputs(const struct sample *s, const struct sample *whole,
+                                   const struct compute_options *o)
 {
         struct inputs in;
         in.missing = 0;
@@ -89,13 +90,13 @@ static struct inputs gather(const struct sample *s, const struct sample *whole,
                                    o->missing_is_zero, &in.missing);
         }
         for (enum class_input i = CLASS_INPUT_COPY; whole && i < CLASS_INPUT_COUNT; i++)
-                bound(&in, i, whole);
-        in.r[CLASS_INPUT_REAL] =
-            (struct range){weigh(&in, &o->weights, false), weigh(&in, &o->weights, true)};
+                bound_by_gpu(&in, i, whole);
+        in.r[CLASS_INPUT_REAL] = (struct range){score_bound(&in, &o->weights, false),
+                                                score_bound(&in, &o->weights, true)};
         return in;
 }
 
-static struct value score(const struct inputs *in, const struct compute_options *o)
+static struct value score_of_inputs(const struct inputs *in, const struct compute_options *o)
 {
         const struct weights *w = &o->weights;
         metric_set needed = (w->sm > 0 ? METRIC_BIT(SM_ACTIVE) : 0) |
@@ -109,8 +110,8 @@ static struct value score(const struct inputs *in, const struct compute_options 
 
 struct value real_util(const struct sample *s, const struct compute_options *o)
 {
-        struct inputs in = gather(s, NULL, o);
-        return score(&in, o);
+        struct inputs in = gather_inputs(s, NULL, o);
+        return score_of_inputs(&in, o);
 }
 
 static enum truth is_io(const struct inputs *in)
@@ -137,7 +138,7 @@ static metric_set io_inputs(void)
         return set;
 }
 
-/* What a rule looks at, for the evidence. */
+/* What a rule examines, for the evidence. */
 static metric_set rule_inputs(enum workload rule)
 {
         metric_set set = 0;
@@ -176,8 +177,8 @@ static enum truth rule_holds(enum workload rule, const struct inputs *in)
         return all;
 }
 
-/* The first rule that holds or cannot be decided; *ret_truth tells which of the two. */
-static enum workload cascade(const struct inputs *in, enum truth *ret_truth)
+/* The first rule that holds or cannot be decided; *ret_truth says which of the two. */
+static enum workload run_cascade(const struct inputs *in, enum truth *ret_truth)
 {
         for (enum workload rule = WORKLOAD_IDLE; rule < WORKLOAD_COUNT; rule++) {
                 *ret_truth = rule_holds(rule, in);
@@ -226,7 +227,7 @@ static bool is_percent(enum class_input input)
 }
 
 /* How far a change is, on a scale that makes percent and bytes per second comparable. */
-static double distance(enum class_input input, double change)
+static double change_distance(enum class_input input, double change)
 {
         return fabs(change) / (is_percent(input) ? 100.0 : IO_BYTES_PER_S);
 }
@@ -237,10 +238,10 @@ static enum workload class_with(const struct inputs *in, enum class_input input,
 {
         struct inputs moved = *in;
         moved.r[input] = (struct range){to, to};
-        double real = weigh(&moved, w, false);
+        double real = score_bound(&moved, w, false);
         moved.r[CLASS_INPUT_REAL] = (struct range){real, real};
         enum truth truth;
-        enum workload rule = cascade(&moved, &truth);
+        enum workload rule = run_cascade(&moved, &truth);
         return truth == YES ? rule : WORKLOAD_UNKNOWN;
 }
 
@@ -298,7 +299,7 @@ static void try_input(struct nearest *n, const struct inputs *in, enum class_inp
                 double up = above < t->n ? t->at[above] - from : INFINITY;
                 bool falls = -down <= up;
                 double change = falls ? down : up;
-                if (distance(input, change) >= n->distance)
+                if (change_distance(input, change) >= n->distance)
                         return;
                 double to = falls ? nextafter(t->at[--below], 0) : t->at[above++];
                 enum workload other = class_with(in, input, to, w);
@@ -306,7 +307,7 @@ static void try_input(struct nearest *n, const struct inputs *in, enum class_inp
                         continue;
                 *n = (struct nearest){
                     {other, input_table[input].metric, change / input_table[input].scale},
-                    distance(input, change)};
+                    change_distance(input, change)};
                 return;
         }
 }
@@ -335,8 +336,8 @@ static bool is_asleep(const struct sample *s)
         return value_is_set(s->m[METRIC_ASLEEP]) && s->m[METRIC_ASLEEP].v > 0;
 }
 
-static struct verdict decide(const struct sample *s, const struct inputs *in,
-                             const struct compute_options *o)
+static struct verdict decide_class(const struct sample *s, const struct inputs *in,
+                                   const struct compute_options *o)
 {
         enum truth truth;
         if (is_asleep(s))
@@ -344,7 +345,7 @@ static struct verdict decide(const struct sample *s, const struct inputs *in,
                                         .rule = WORKLOAD_IDLE,
                                         .without_counters = true,
                                         .inputs = METRIC_BIT(ASLEEP)};
-        enum workload rule = cascade(in, &truth);
+        enum workload rule = run_cascade(in, &truth);
         struct verdict v = {.workload = rule, .rule = (uint8_t)rule};
         v.inputs = present_inputs(rule, in);
         if (truth == YES) {
@@ -366,14 +367,14 @@ static struct verdict decide(const struct sample *s, const struct inputs *in,
 
 struct verdict classify(const struct sample *s, const struct compute_options *o)
 {
-        struct inputs in = gather(s, NULL, o);
-        return decide(s, &in, o);
+        struct inputs in = gather_inputs(s, NULL, o);
+        return decide_class(s, &in, o);
 }
 
 struct verdict assess(const struct sample *s, const struct sample *whole,
                       const struct compute_options *o, struct value *ret_real_util)
 {
-        struct inputs in = gather(s, whole, o);
-        *ret_real_util = score(&in, o);
-        return decide(s, &in, o);
+        struct inputs in = gather_inputs(s, whole, o);
+        *ret_real_util = score_of_inputs(&in, o);
+        return decide_class(s, &in, o);
 }

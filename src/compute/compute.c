@@ -21,7 +21,7 @@ void compute_finish(struct compute *c)
         *c = (struct compute){0};
 }
 
-static struct memory_of *remember(struct compute *c, size_t slot)
+static struct memory_of *memory_of_slot(struct compute *c, size_t slot)
 {
         if (LIKELY(slot < c->n))
                 return &c->memory[slot];
@@ -34,7 +34,7 @@ static enum state missing_state(struct value a, struct value b)
         return (enum state)(value_is_set(a) ? b.state : a.state);
 }
 
-static struct value sum(struct value a, struct value b)
+static struct value sum_of_values(struct value a, struct value b)
 {
         if (!value_is_set(a) || !value_is_set(b))
                 return value_missing(missing_state(a, b));
@@ -46,8 +46,8 @@ static void derive_memory(struct sample *s, bool as_older_tools)
 {
         struct value *m = s->m;
         if (!value_is_set(m[METRIC_FB_TOTAL]) || as_older_tools) {
-                struct value all =
-                    sum(sum(m[METRIC_FB_USED], m[METRIC_FB_FREE]), m[METRIC_FB_RESERVED]);
+                struct value all = sum_of_values(
+                    sum_of_values(m[METRIC_FB_USED], m[METRIC_FB_FREE]), m[METRIC_FB_RESERVED]);
                 if (value_is_set(all))
                         m[METRIC_FB_TOTAL] = all;
         }
@@ -66,7 +66,7 @@ static void derive_nvlink(struct sample *s, bool as_older_tools)
 {
         if (value_is_set(s->m[METRIC_NVLINK_TOTAL]) || as_older_tools)
                 return;
-        struct value both = sum(s->m[METRIC_NVLINK_RX], s->m[METRIC_NVLINK_TX]);
+        struct value both = sum_of_values(s->m[METRIC_NVLINK_RX], s->m[METRIC_NVLINK_TX]);
         if (value_is_set(both))
                 s->m[METRIC_NVLINK_TOTAL] = both;
 }
@@ -112,7 +112,7 @@ static void derive_rates(struct memory_of *memory, int64_t mono_ns, struct sampl
         memory->ecc_dbe = ecc;
 }
 
-/* Some sources tell the model later. */
+/* Some sources report the model later. */
 static const struct peak *peak_of(struct memory_of *m, const struct sample *s)
 {
         const char *model = s->who->text[ENTITY_TEXT_MODEL];
@@ -126,7 +126,7 @@ static const struct peak *peak_of(struct memory_of *m, const struct sample *s)
 int compute_row(struct compute *c, int64_t mono_ns, const struct sample *whole, struct row *row)
 {
         struct sample *s = &row->sample;
-        struct memory_of *memory = remember(c, s->who->slot);
+        struct memory_of *memory = memory_of_slot(c, s->who->slot);
         if (!memory)
                 return -ENOMEM;
         bool as_older_tools = c->options.missing_is_zero;
@@ -206,12 +206,12 @@ static void compare_live(struct compute *c, struct frame *f)
                 if (whole)
                         live_rank_add(c->live[i], &row->sample, f->mono_ns);
         }
-        live_judge(c->live, f->n, c->live_scratch, c->live_out, c->live_late);
+        live_find_late(c->live, f->n, c->live_scratch, c->live_out, c->live_late);
         for (size_t i = 0; i < f->n; i++)
                 f->rows[i].late = c->live_late[i];
 }
 
-static void tell_power_at_rest(const struct memory_of *m, struct sample *s)
+static void report_idle_power(const struct memory_of *m, struct sample *s)
 {
         double learned = floor_to_keep(&m->window.floor, value_or(s->m[METRIC_POWER_LIMIT], 0));
         if (learned > 0)
@@ -222,7 +222,7 @@ void compute_learn(struct compute *c, struct frame *f)
 {
         for (size_t i = 0; i < f->n; i++) {
                 struct sample *s = &f->rows[i].sample;
-                struct memory_of *m = remember(c, s->who->slot);
+                struct memory_of *m = memory_of_slot(c, s->who->slot);
                 struct ceilings now;
                 if (!m)
                         continue;
@@ -231,7 +231,7 @@ void compute_learn(struct compute *c, struct frame *f)
                 floor_learn(&m->window.floor, &now, m->window.seen ? passed : 0);
                 m->window.seen = true;
                 m->window.now_ns = f->mono_ns;
-                tell_power_at_rest(m, s);
+                report_idle_power(m, s);
         }
 }
 
@@ -240,7 +240,7 @@ void compute_limits(struct compute *c, struct frame *f)
         size_t used = count_used(c, f);
         for (size_t i = 0; i < f->n; i++) {
                 struct row *row = &f->rows[i];
-                struct memory_of *m = remember(c, row->sample.who->slot);
+                struct memory_of *m = memory_of_slot(c, row->sample.who->slot);
                 struct ceilings now;
                 if (!m)
                         continue; /* not after compute_row */
@@ -253,7 +253,7 @@ void compute_limits(struct compute *c, struct frame *f)
                 ceilings_add_host(host, &now);
                 m->window.framework = host ? evidence_framework(host) : FRAMEWORK_NONE;
                 bool was_used = m->window.use.touched;
-                const struct limit_around around = {
+                const struct limit_from_context context = {
                     .elsewhere = used > 0 && !m->window.use.touched,
                     .peers = f->n > 1,
                     .peers_used = used > m->window.use.touched,
@@ -263,8 +263,8 @@ void compute_limits(struct compute *c, struct frame *f)
                     .at_rest = value_or(row->sample.m[METRIC_POWER_AT_REST], 0),
                     .link = link_speed(&row->sample, peak),
                 };
-                row->limit = limit_window_add(&m->window, &now, f->mono_ns, &around);
-                tell_power_at_rest(m, &row->sample);
+                row->limit = limit_window_add(&m->window, &now, f->mono_ns, &context);
+                report_idle_power(m, &row->sample);
                 if (row->sample.who->kind == ENTITY_GPU && !row_is_stale(row))
                         row->sample.m[METRIC_STALLED] =
                             stall_add(&m->stall, &row->sample, host, f->mono_ns);

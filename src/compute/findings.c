@@ -1,4 +1,4 @@
-/* From stretches to findings: what could be won, and which is told first. */
+/* From stretches to findings: what could be won, and which is reported first. */
 #include "base/attr.h"
 #include "compute/stretches.h"
 
@@ -11,11 +11,11 @@ static const double full_share[CEILING_COUNT] = {
 };
 
 #define START_SHARE 0.8  /* of the run: it is nearly all start-up */
-#define SMALL_STAKE 0.02 /* GPUs that nobody uses are told last */
+#define SMALL_STAKE 0.02 /* GPUs that nobody uses are reported last */
 
 static double share_of(const struct ceilings *c, enum ceiling at)
 {
-        return c->there & CEILING_AT(at) ? (double)c->v[at] : 0;
+        return c->present & CEILING_AT(at) ? (double)c->v[at] : 0;
 }
 
 static double busy_share(const struct ceilings *c, enum ceiling at)
@@ -49,7 +49,7 @@ static double used_share(const struct limit *l)
         if (fills == FILLS_NOTHING)
                 return 0;
         if (fills == FILLS_UNKNOWN)
-                return c->there & CEILING_BIT(ENGINE) ? share_of(c, CEILING_ENGINE) : 1;
+                return c->present & CEILING_BIT(ENGINE) ? share_of(c, CEILING_ENGINE) : 1;
         if (fills == FILLS_BUSIEST)
                 return best_pipe(c) * clock_share(l);
         if (full_share[fills] == 0)
@@ -63,8 +63,8 @@ static bool is_bounded(const struct limit *l)
 {
         unsigned fills = limiter_info((enum limiter)l->limiter)->fills;
         if (fills == FILLS_BUSIEST)
-                return l->ceilings.there & CEILINGS_PROFILING;
-        return fills >= CEILING_COUNT || l->ceilings.there & CEILING_AT(fills);
+                return l->ceilings.present & CEILINGS_PROFILING;
+        return fills >= CEILING_COUNT || l->ceilings.present & CEILING_AT(fills);
 }
 
 #define UNBOUNDED_STAKE (1.0 / 3) /* of a time that kernels fill, nobody knows how well */
@@ -84,12 +84,12 @@ static double won_share(const struct limit *l)
 /* Means by GPU-seconds of what all have. */
 static void add_why(struct limit_finding *f, const struct ceilings *c, double gpu_s)
 {
-        f->why.there &= c->there;
+        f->why.present &= c->present;
         for (size_t i = 0; i < CEILING_COUNT && gpu_s > 0; i++)
                 f->why.v[i] += (c->v[i] - f->why.v[i]) * (float)(gpu_s / (f->gpu_s + gpu_s));
 }
 
-/* Adds what a stretch tells of some of its GPUs. */
+/* Adds what a stretch reports some of its GPUs. */
 static void add_stretch(struct stretch_list *list, size_t at, const struct gpu_set *gpus)
 {
         const struct stretch *s = &list->list[at];
@@ -136,7 +136,7 @@ static void add_stretch(struct stretch_list *list, size_t at, const struct gpu_s
  * a run that fills the tensor cores is limited by these and not by the few seconds in which it
  * waits.
  */
-static double stake(const struct stretch_list *list, const struct limit_finding *f)
+static double seconds_at_stake(const struct stretch_list *list, const struct limit_finding *f)
 {
         double won = list->seconds - stretch_list_at_best(list, f);
         if (f->limiter == LIMITER_IDLE)
@@ -169,7 +169,7 @@ static double startup_share(const struct stretch_list *list)
         return all > 0 ? startup / all : 0;
 }
 
-/* The start-up comes first only when it is nearly all: it is there once, however long the program
+/* The start-up comes first only when it is nearly all: it is present once, however long the program
  * runs. */
 static void put_startup_behind(struct stretch_list *list)
 {
@@ -194,7 +194,9 @@ static void put_in_order(struct stretch_list *list)
         for (size_t i = 1; i < list->n_findings; i++) {
                 struct limit_finding f = list->findings[i];
                 size_t at = i;
-                for (; at > 0 && stake(list, &list->findings[at - 1]) < stake(list, &f); at--)
+                for (; at > 0 &&
+                       seconds_at_stake(list, &list->findings[at - 1]) < seconds_at_stake(list, &f);
+                     at--)
                         list->findings[at] = list->findings[at - 1];
                 list->findings[at] = f;
         }

@@ -137,16 +137,16 @@ static void find_way(const struct stack_log *log, const struct stack_sum *e, boo
                 add_step(ret, FLAME_CALL, e->call);
 }
 
-static double running(const struct stack_sum *e)
+static double running_seconds(const struct stack_sum *e)
 {
         return e->state == STACK_RUNNING ? e->seconds : 0;
 }
 
 static void add_time(struct flame_node *n, const struct stack_sum *e)
 {
-        n->looks += (uint32_t)e->looks;
+        n->n_samples += (uint32_t)e->n_samples;
         n->seconds += e->seconds;
-        n->running_s += running(e);
+        n->running_s += running_seconds(e);
 }
 
 static int add_way(struct growing *g, const struct stack_log *log, const struct stack_sum *e,
@@ -190,7 +190,8 @@ static double choose_least(const struct growing *g, size_t most)
         return least;
 }
 
-static void fold(struct flame_tree *t, size_t parent, size_t *folded, const struct flame_node *n)
+static void fold_node(struct flame_tree *t, size_t parent, size_t *folded,
+                      const struct flame_node *n)
 {
         if (folded[parent] == 0) {
                 folded[parent] = t->n++;
@@ -198,13 +199,13 @@ static void fold(struct flame_tree *t, size_t parent, size_t *folded, const stru
                     (struct flame_node){.parent = (uint32_t)parent, .kind = FLAME_FOLDED};
         }
         struct flame_node *to = &t->nodes[folded[parent]];
-        to->looks += n->looks;
+        to->n_samples += n->n_samples;
         to->seconds += n->seconds;
         to->running_s += n->running_s;
 }
 
 /* Keeps what is seen; the time of the rest goes into one node beside it. */
-static int prune(const struct growing *g, size_t most, struct flame_tree *ret)
+static int prune_tree(const struct growing *g, size_t most, struct flame_tree *ret)
 {
         double least = choose_least(g, most);
         size_t *to = calloc(g->n, sizeof(*to)), *folded = calloc(2 * g->n, sizeof(*folded));
@@ -225,7 +226,7 @@ static int prune(const struct growing *g, size_t most, struct flame_tree *ret)
                 ret->n_folded++;
                 to[i] = SIZE_MAX;
                 if (parent != SIZE_MAX)
-                        fold(ret, parent, folded, n);
+                        fold_node(ret, parent, folded, n);
         }
         free(to);
         free(folded);
@@ -245,7 +246,7 @@ static int make_tree(const struct flame_maker *m, const struct stack_log *log, s
         }
         ret->stretch = m->stretches[tree];
         if (r == 0)
-                r = prune(&g, tree == 0 ? FLAME_NODES_MAX : FLAME_NODES_EACH, ret);
+                r = prune_tree(&g, tree == 0 ? FLAME_NODES_MAX : FLAME_NODES_EACH, ret);
         free(g.nodes);
         lookup_finish(&g.by_key);
         return r;
@@ -260,7 +261,7 @@ static int take_lines(const struct flame_maker *m, const struct stack_log *log, 
         for (size_t i = 0; r == 0 && i < m->sums.n; i++) {
                 const struct stack_sum *e = &m->sums.list[i];
                 const struct stack_thread *thread = &log->threads[e->thread];
-                double seconds = waits ? e->seconds : running(e);
+                double seconds = waits ? e->seconds : running_seconds(e);
                 if (e->part != 0 || thread->process != process || (waits && !thread->is_main) ||
                     seconds <= 0)
                         continue;
@@ -270,7 +271,7 @@ static int take_lines(const struct flame_maker *m, const struct stack_log *log, 
                                                .called =
                                                    stack_node(log->table, place.called)->frame,
                                                .call = STACK_TEXT_NONE,
-                                               .looks = (uint32_t)e->looks,
+                                               .n_samples = (uint32_t)e->n_samples,
                                                .seconds = seconds};
                 r = line_tally_add(t, &s);
         }
@@ -309,7 +310,7 @@ static void add_threads(const struct flame_maker *m, const struct stack_log *log
         for (size_t i = 0; i < m->sums.n; i++) {
                 const struct stack_sum *e = &m->sums.list[i];
                 if (e->part == 0)
-                        list[log->threads[e->thread].process].running_s += running(e);
+                        list[log->threads[e->thread].process].running_s += running_seconds(e);
         }
 }
 
@@ -334,14 +335,14 @@ static int make_processes(const struct flame_maker *m, const struct stack_log *l
         return r;
 }
 
-/* Nobody may have been looked at in a stretch of a moment: it gets no tree. */
+/* Nobody may have been examined in a stretch of a moment: it gets no tree. */
 static int add_tree(const struct flame_maker *m, const struct stack_log *log, size_t tree,
                     bool together, struct flame *ret)
 {
         struct flame_tree *t = &ret->trees[ret->n];
         t->together = together;
         int r = make_tree(m, log, tree, t);
-        if (tree == 0 || t->nodes == NULL || t->nodes[0].looks > 0) {
+        if (tree == 0 || t->nodes == NULL || t->nodes[0].n_samples > 0) {
                 ret->n++;
                 return r;
         }

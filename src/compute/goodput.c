@@ -48,7 +48,7 @@ static size_t find_apart(const struct phase *phases, size_t n, struct apart *ret
 
 /* Enters the time up to a moment as a part, without what is apart. Gives the seconds of the part.
  */
-static double paint(struct painter *p, int64_t to_ns, enum goodput part)
+static double paint_until(struct painter *p, int64_t to_ns, enum goodput part)
 {
         double own = 0;
         to_ns = MIN(to_ns, p->l->end_ns);
@@ -70,10 +70,10 @@ static double paint(struct painter *p, int64_t to_ns, enum goodput part)
 static void paint_step(struct painter *p, const struct step_series *s, const struct run_step *step,
                        double usual)
 {
-        paint(p, step->begin_ns, p->l->n_steps == 0 ? GOODPUT_START_UP : GOODPUT_OTHER);
+        paint_until(p, step->begin_ns, p->l->n_steps == 0 ? GOODPUT_START_UP : GOODPUT_OTHER);
         if (!isnan(step->waited))
-                paint(p, step->begin_ns + clock_from_seconds(step->waited), GOODPUT_WAITING);
-        double own = paint(p, step->end_ns, GOODPUT_PRODUCTIVE);
+                paint_until(p, step->begin_ns + clock_from_seconds(step->waited), GOODPUT_WAITING);
+        double own = paint_until(p, step->end_ns, GOODPUT_PRODUCTIVE);
         if (s->n >= STEP_SLOW_LEAST && own > STEP_SLOW * usual) {
                 p->l->seconds[GOODPUT_PRODUCTIVE] -= own - usual;
                 p->l->seconds[GOODPUT_STALLED] += own - usual;
@@ -107,7 +107,7 @@ static void measure_steps(struct painter *p, const struct step_series *s)
         double waited = isnan(s->waited_usual) ? 0 : s->waited_usual;
         for (size_t i = 0; i < s->n; i++)
                 paint_step(p, s, &s->list[i], MAX(s->p50 - waited, 0));
-        paint(p, p->l->end_ns, GOODPUT_OTHER);
+        paint_until(p, p->l->end_ns, GOODPUT_OTHER);
         p->l->has_steps = true;
         p->l->has_waiting = !isnan(s->waited);
         if (p->l->is_failed && p->l->has_checkpoints)
@@ -139,8 +139,9 @@ static void measure_limits(struct painter *p, const struct stretch_list *limits,
                 gpu_s[part_of_limiter((enum limiter)s->limit.limiter)] += v;
                 all += v;
         }
-        paint(p, first_ns + clock_from_seconds(start), all > 0 ? GOODPUT_START_UP : GOODPUT_OTHER);
-        double rest = paint(p, p->l->end_ns, GOODPUT_OTHER);
+        paint_until(p, first_ns + clock_from_seconds(start),
+                    all > 0 ? GOODPUT_START_UP : GOODPUT_OTHER);
+        double rest = paint_until(p, p->l->end_ns, GOODPUT_OTHER);
         for (enum goodput g = 0; all > 0 && g < GOODPUT_COUNT; g++) {
                 p->l->seconds[g] += rest * gpu_s[g] / all;
                 p->l->seconds[GOODPUT_OTHER] -= rest * gpu_s[g] / all;

@@ -73,7 +73,7 @@ static bool is_found(const struct health_reason_info *f, const struct sample *s,
         return false;
 }
 
-static enum health_state worst(uint32_t findings, bool seen)
+static enum health_state worst_state(uint32_t findings, bool seen)
 {
         enum health_state state = seen ? HEALTH_OK : HEALTH_UNKNOWN;
         for (; findings != 0; findings &= findings - 1) {
@@ -83,7 +83,7 @@ static enum health_state worst(uint32_t findings, bool seen)
         return state;
 }
 
-/* What a reason is decided by besides the metrics of the table: it tells too that a GPU can be
+/* What a reason is decided by besides the metrics of the table: it reports too that a GPU can be
  * judged. */
 static bool link_seen(const struct sample *s)
 {
@@ -114,12 +114,12 @@ struct health health_of(const struct sample *s, struct health_history *history,
                 seen = true;
                 findings |= is_found(f, s, history, o) ? 1u << i : 0;
         }
-        struct value told = s->m[METRIC_PROBLEMS];
-        if (value_is_set(told) && !o->missing_is_zero) {
+        struct value reported = s->m[METRIC_PROBLEMS];
+        if (value_is_set(reported) && !o->missing_is_zero) {
                 seen = true;
-                findings |= (uint32_t)num_whole(told.v) & ((1u << HEALTH_REASON_COUNT) - 1);
+                findings |= (uint32_t)num_whole(reported.v) & ((1u << HEALTH_REASON_COUNT) - 1);
         }
-        return (struct health){.state = worst(findings, seen),
+        return (struct health){.state = worst_state(findings, seen),
                                .findings = findings,
                                .grave_xid = history->grave_xid,
                                .program_xid = history->program_xid};

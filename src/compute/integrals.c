@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* More device memory than this is in use by somebody: the driver itself takes less. */
-/* A longer pause than so many ticks is time that nobody saw, but for the tick's own length. */
+/* A longer pause than so many ticks is time that nobody saw, except for the tick's own length. */
 #define GAP_FACTOR 3
 #define TYPICAL_WEIGHT 0.1
 /* The driver's clock and ours differ a little: a window that is about the tick is the tick. */
@@ -16,7 +16,7 @@
 static void add_seconds(struct integrals *in, enum integral i, double v)
 {
         in->v[i] += v;
-        in->there |= UINT64_C(1) << i;
+        in->present |= UINT64_C(1) << i;
 }
 
 /* How much time the row's values speak of. */
@@ -45,10 +45,10 @@ static bool is_observed(const struct sample *s)
         return s->m[METRIC_SM_ACTIVE].state == STATE_OK;
 }
 
-/* The driver's counter starts anew with the driver; what it says then has all happened since. */
+/* The driver's counter starts again with the driver; what it says then has all happened since. */
 static void add_growth(struct integrals *in, enum integral i, double now)
 {
-        double from = integral_there(in, i) && now >= in->growth_from[i] ? in->growth_from[i] : 0;
+        double from = integral_is_set(in, i) && now >= in->growth_from[i] ? in->growth_from[i] : 0;
         add_seconds(in, i, now - from);
         in->growth_from[i] = now;
 }
@@ -79,8 +79,9 @@ static void add_value(struct integrals *in, enum integral i, const struct sample
 }
 
 /*
- * The driver's counter where there is one. It may be read every few seconds only: power × time goes
- * on from where it stood, so that a rate over seconds is right too, and waits when it was ahead.
+ * The driver's counter where there is one. It may be read every few seconds only: power × time
+ * continues from where it stood, so that a rate over seconds is right too, and waits when it was
+ * ahead.
  */
 static void add_energy(struct integrals *in, struct integrator *it, const struct sample *s,
                        double seconds)
@@ -108,7 +109,7 @@ static void count_xid(struct integrals *in, uint32_t xid, double n)
         integral_xids_add(in->xids, &in->n_xids, xid, n);
 }
 
-/* The source tells how many there were and the number of the last one. */
+/* The source says how many there were and the number of the last one. */
 static void add_xids(struct integrals *in, struct integrator *it, const struct sample *s)
 {
         struct value count = s->m[METRIC_XID_COUNT], last = s->m[METRIC_XID_LAST];
@@ -189,13 +190,13 @@ void integrals_add(struct integrals *in, struct integrator *it, const struct fra
 }
 
 /* What became of n numbers. Counters never fall; rounding must not make one. */
-static void subtract(double *ret, const double *to, const double *from, size_t n)
+static void subtract_counters(double *ret, const double *to, const double *from, size_t n)
 {
         for (size_t i = 0; i < n; i++)
                 ret[i] = MAX(to[i] - from[i], 0.0);
 }
 
-static void accumulate(double *a, const double *b, size_t n)
+static void accumulate_counters(double *a, const double *b, size_t n)
 {
         for (size_t i = 0; i < n; i++)
                 a[i] += b[i];
@@ -214,12 +215,12 @@ void integrals_since(const struct integrals *from, const struct integrals *to,
                      struct integrals *ret)
 {
         *ret = *to;
-        subtract(ret->v, to->v, from->v, INTEGRAL_COUNT);
-        subtract(ret->class_s, to->class_s, from->class_s, WORKLOAD_COUNT);
-        subtract(ret->health_s, to->health_s, from->health_s, ARRAY_LEN(ret->health_s));
-        subtract(ret->limiter_s, to->limiter_s, from->limiter_s, LIMITER_COUNT);
-        subtract(ret->finding_s, to->finding_s, from->finding_s, HEALTH_REASON_COUNT);
-        subtract(ret->idle_s, to->idle_s, from->idle_s, IDLE_REASON_COUNT);
+        subtract_counters(ret->v, to->v, from->v, INTEGRAL_COUNT);
+        subtract_counters(ret->class_s, to->class_s, from->class_s, WORKLOAD_COUNT);
+        subtract_counters(ret->health_s, to->health_s, from->health_s, ARRAY_LEN(ret->health_s));
+        subtract_counters(ret->limiter_s, to->limiter_s, from->limiter_s, LIMITER_COUNT);
+        subtract_counters(ret->finding_s, to->finding_s, from->finding_s, HEALTH_REASON_COUNT);
+        subtract_counters(ret->idle_s, to->idle_s, from->idle_s, IDLE_REASON_COUNT);
         memset(ret->holdings, 0, sizeof(ret->holdings));
         ret->n_xids = 0;
         for (size_t i = 0; i < to->n_xids; i++) {
@@ -231,13 +232,13 @@ void integrals_since(const struct integrals *from, const struct integrals *to,
 
 void integrals_sum(struct integrals *a, const struct integrals *b)
 {
-        a->there |= b->there;
-        accumulate(a->v, b->v, INTEGRAL_COUNT);
-        accumulate(a->class_s, b->class_s, WORKLOAD_COUNT);
-        accumulate(a->health_s, b->health_s, ARRAY_LEN(a->health_s));
-        accumulate(a->limiter_s, b->limiter_s, LIMITER_COUNT);
-        accumulate(a->finding_s, b->finding_s, HEALTH_REASON_COUNT);
-        accumulate(a->idle_s, b->idle_s, IDLE_REASON_COUNT);
+        a->present |= b->present;
+        accumulate_counters(a->v, b->v, INTEGRAL_COUNT);
+        accumulate_counters(a->class_s, b->class_s, WORKLOAD_COUNT);
+        accumulate_counters(a->health_s, b->health_s, ARRAY_LEN(a->health_s));
+        accumulate_counters(a->limiter_s, b->limiter_s, LIMITER_COUNT);
+        accumulate_counters(a->finding_s, b->finding_s, HEALTH_REASON_COUNT);
+        accumulate_counters(a->idle_s, b->idle_s, IDLE_REASON_COUNT);
         a->peak_memory += b->peak_memory;
         for (size_t i = 0; i < b->n_xids; i++)
                 count_xid(a, b->xids[i].xid, b->xids[i].n);

@@ -1,6 +1,6 @@
 /*
- * Deciding with missing numbers: a value that is there is a point, a missing one is the whole
- * range. A statement holds, does not hold, or cannot be decided.
+ * Deciding with missing numbers: a value present is a point, a missing one is the whole range. A
+ * statement holds, does not hold, or cannot be decided.
  */
 #pragma once
 

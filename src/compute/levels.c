@@ -7,7 +7,7 @@
 
 #define BUSY_CORE 0.05
 
-static struct value ratio(struct value part, struct value whole)
+static struct value value_ratio(struct value part, struct value whole)
 {
         if (!value_is_set(part))
                 return value_missing((enum state)part.state);
@@ -16,7 +16,7 @@ static struct value ratio(struct value part, struct value whole)
         return value_ok(part.v / whole.v);
 }
 
-static struct value less(struct value a, struct value b)
+static struct value value_less(struct value a, struct value b)
 {
         if (!value_is_set(a) || !value_is_set(b))
                 return value_missing((enum state)(value_is_set(a) ? b.state : a.state));
@@ -35,13 +35,13 @@ static void compute_level(const struct level_state *before, struct level_state *
                             now->f[info->of],
                             before && before->present ? before->f[info->of] : nothing, seconds);
         }
-        now->f[FIGURE_CPU_SHARE] = ratio(now->f[FIGURE_CPU], now->f[FIGURE_CPUS]);
+        now->f[FIGURE_CPU_SHARE] = value_ratio(now->f[FIGURE_CPU], now->f[FIGURE_CPUS]);
         /* No limit is called reached on an upper bound. */
         struct value bound = now->f[FIGURE_MEMORY_BOUND];
         now->f[FIGURE_MEMORY_SHARE] =
             value_is_set(bound) && bound.v > 0
                 ? value_missing(STATE_BLANK)
-                : ratio(now->f[FIGURE_MEMORY], now->f[FIGURE_MEMORY_LIMIT]);
+                : value_ratio(now->f[FIGURE_MEMORY], now->f[FIGURE_MEMORY_LIMIT]);
 }
 
 /* Shares are of the growth of all CPU times together, so that they sum to 1 whatever the clock. */
@@ -145,8 +145,8 @@ void levels_compute(const struct host *before, struct host *now)
         compute_shares(before, now);
         compute_evidence(before, now, seconds);
         compute_cores(before, now);
-        v[SYSTEM_MEM_USED] = less(v[SYSTEM_MEM_TOTAL], v[SYSTEM_MEM_AVAILABLE]);
-        v[SYSTEM_SWAP_USED] = less(v[SYSTEM_SWAP_TOTAL], v[SYSTEM_SWAP_FREE]);
+        v[SYSTEM_MEM_USED] = value_less(v[SYSTEM_MEM_TOTAL], v[SYSTEM_MEM_AVAILABLE]);
+        v[SYSTEM_SWAP_USED] = value_less(v[SYSTEM_SWAP_TOTAL], v[SYSTEM_SWAP_FREE]);
         now->levels[LEVEL_SYSTEM].f[FIGURE_MEMORY] = v[SYSTEM_MEM_USED];
         for (enum level l = 0; l < LEVEL_COUNT; l++)
                 compute_level(before ? &before->levels[l] : NULL, &now->levels[l], seconds);

@@ -15,14 +15,14 @@ bool ceilings_active(const struct ceilings *c)
 {
         double link = ceiling_value(c, CEILING_PCIE_RATE).v / PCIE_FASTEST;
         for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
-                link = MAX(link, c->there & CEILING_AT(i) ? (double)c->v[i] : 0);
+                link = MAX(link, c->present & CEILING_AT(i) ? (double)c->v[i] : 0);
         struct value engine = ceiling_value(c, CEILING_ENGINE);
-        double least = c->there & CEILINGS_PROFILING ? ACTIVE : ACTIVE_DRIVER;
+        double least = c->present & CEILINGS_PROFILING ? ACTIVE : ACTIVE_DRIVER;
         return (value_is_set(engine) && engine.v >= least) || link >= ACTIVE ||
                ceilings_codec(c) >= ACTIVE_DRIVER;
 }
 
-static bool holds(const struct ceilings *c)
+static bool power_holds_clocks(const struct ceilings *c)
 {
         struct value memory = ceiling_value(c, CEILING_MEMORY);
         struct value holders = ceiling_value(c, CEILING_HOLDERS);
@@ -33,7 +33,7 @@ static bool holds(const struct ceilings *c)
 void first_use_add(struct first_use *p, const struct ceilings *c, int64_t now_ns)
 {
         bool now = ceilings_active(c);
-        if (!p->touched && (now || holds(c))) {
+        if (!p->touched && (now || power_holds_clocks(c))) {
                 p->touched = true;
                 p->touched_ns = now_ns;
         }
@@ -50,15 +50,15 @@ void first_use_add(struct first_use *p, const struct ceilings *c, int64_t now_ns
 #define SMOOTH_S 0.5
 #define CLOCK_STEADY 0.01F
 
-static void smooth(struct limit_window *w, const struct ceilings *now, double seconds)
+static void smooth_ceilings(struct limit_window *w, const struct ceilings *now, double seconds)
 {
         float part = (float)(seconds > 0 && seconds < SMOOTH_S ? seconds / SMOOTH_S : 1);
-        uint64_t before = w->mean.there;
-        w->mean.there = now->there;
+        uint64_t before = w->mean.present;
+        w->mean.present = now->present;
         for (size_t i = 0; i < CEILING_COUNT; i++)
                 w->mean.v[i] += part * (now->v[i] - w->mean.v[i]);
-        /* What was not there before begins as it is. */
-        for (uint64_t fresh = now->there & ~before; fresh; fresh &= fresh - 1) {
+        /* What was absent before begins as it is. */
+        for (uint64_t fresh = now->present & ~before; fresh; fresh &= fresh - 1) {
                 int i = __builtin_ctzll(fresh);
                 w->mean.v[i] = now->v[i];
         }
@@ -75,7 +75,7 @@ static bool has_counters(const struct limit_window *w)
 }
 
 struct limit limit_window_add(struct limit_window *w, const struct ceilings *now, int64_t now_ns,
-                              const struct limit_around *around)
+                              const struct limit_from_context *context)
 {
         bool first = !w->seen;
         double passed = first ? 0 : clock_to_seconds(now_ns - w->now_ns);
@@ -86,11 +86,11 @@ struct limit limit_window_add(struct limit_window *w, const struct ceilings *now
                                            .framework = w->framework};
         w->now_ns = now_ns;
         floor_learn(&w->floor, now, passed);
-        if (now->there & CEILINGS_PROFILING) {
+        if (now->present & CEILINGS_PROFILING) {
                 w->counted = true;
                 w->counted_ns = now_ns;
         }
-        smooth(w, now, passed);
+        smooth_ceilings(w, now, passed);
         first_use_add(&w->use, now, now_ns);
         if (ceilings_active(now))
                 w->quiet_ns = now_ns;
@@ -99,18 +99,18 @@ struct limit limit_window_add(struct limit_window *w, const struct ceilings *now
         const struct situation s = {
             .touched = w->use.touched,
             .worked = w->use.worked_ns != INT64_MAX,
-            .elsewhere = around->elsewhere,
-            .peers = around->peers,
-            .peers_used = around->peers_used,
+            .elsewhere = context->elsewhere,
+            .peers = context->peers,
+            .peers_used = context->peers_used,
             .quiet_s = clock_to_seconds(now_ns - w->quiet_ns),
             .uneven = variance > 0 ? sqrt(variance) : 0,
             .seconds = MAX(passed, 1.0),
-            .link_traffic = peak_link_traffic(around->model, around->link),
+            .link_traffic = peak_link_traffic(context->model, context->link),
             .framework = w->framework,
             .basis = has_counters(w) ? BASIS_COUNTERS : BASIS_DRIVER,
-            .floor = floor_known(&w->floor, around->model, around->power_limit, around->at_rest),
+            .floor = floor_known(&w->floor, context->model, context->power_limit, context->at_rest),
         };
-        struct limit l = limiter_decide(&w->mean, &s, around->margins);
+        struct limit l = limiter_decide(&w->mean, &s, context->margins);
         /* A clock that still rises or falls is not locked. */
         float drift = now->v[CEILING_CLOCK] - w->mean.v[CEILING_CLOCK];
         if (l.held_by == HELD_BY_LOCKED && (drift > CLOCK_STEADY || drift < -CLOCK_STEADY))

@@ -1,8 +1,8 @@
 /*
  * The cascade of limiters. Each input is an interval (interval.h): the first rule that holds, or
- * that cannot be decided, ends it. Values of the device are taken relative to the engine's time,
- * so that work in bursts is judged by what the GPU does when it is busy, and the host by what it
- * does in the gaps.
+ * that cannot be decided, ends it. Values of the device are taken relative to the engine's time, so
+ * that work in bursts is decided by what the GPU does when it is busy, and the host by what it does
+ * in the gaps.
  */
 #include "compute/ceilings.h"
 #include "compute/limiter_driver.h"
@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-static struct range point(double v)
+static struct range point_range(double v)
 {
         return (struct range){v, v};
 }
@@ -24,8 +24,8 @@ static const double most_of[CEILING_COUNT] = {
 
 static struct range range_of(const struct ceilings *c, enum ceiling at)
 {
-        if (c->there & CEILING_AT(at))
-                return point((double)c->v[at]);
+        if (c->present & CEILING_AT(at))
+                return point_range((double)c->v[at]);
         return (struct range){0, most_of[at]};
 }
 
@@ -37,33 +37,33 @@ struct range view_now(const struct view *v, enum ceiling at)
 /* Of the host, while no kernel ran, as far as ticks show it. */
 static struct range seen_gap(const struct view *v, enum ceiling at)
 {
-        return range_of(v->gaps && v->gaps->there & CEILING_AT(at) ? v->gaps : v->all, at);
+        return range_of(v->gaps && v->gaps->present & CEILING_AT(at) ? v->gaps : v->all, at);
 }
 
 /* The time that a thread which waits for kernels is busy: JAX rests, others spin. */
-static double spinning(const struct view *v)
+static double spinning_share(const struct view *v)
 {
         return v->s->framework == FRAMEWORK_JAX ? 0 : view_now(v, CEILING_ENGINE).hi;
 }
 
 /* The same; where ticks are longer than bursts, what is left beside waiting for kernels. */
-static struct range gap(const struct view *v, enum ceiling at)
+static struct range gap_range(const struct view *v, enum ceiling at)
 {
         struct range r = seen_gap(v, at);
         double rest = 1 - view_now(v, CEILING_ENGINE).hi,
                most = at == CEILING_CPU_MAIN ? INFINITY : 1;
         if (!v->mixed || (at != CEILING_CPU_MAIN && at != CEILING_CPU_THREAD))
                 return r;
-        return (struct range){MIN(MAX(r.lo - spinning(v), 0) / rest, most),
-                              MIN(MAX(r.hi - spinning(v), 0) / rest, most)};
+        return (struct range){MIN(MAX(r.lo - spinning_share(v), 0) / rest, most),
+                              MIN(MAX(r.hi - spinning_share(v), 0) / rest, most)};
 }
 
-static struct range higher(struct range a, struct range b)
+static struct range higher_range(struct range a, struct range b)
 {
         return (struct range){MAX(a.lo, b.lo), MAX(a.hi, b.hi)};
 }
 
-static double divide(double a, double b, double otherwise)
+static double divide_or(double a, double b, double otherwise)
 {
         return b > 0 ? MIN(a / b, 1) : otherwise;
 }
@@ -71,15 +71,15 @@ static double divide(double a, double b, double otherwise)
 /* a of b, both of one time. */
 struct range range_divide(struct range a, struct range b)
 {
-        return (struct range){divide(a.lo, b.hi, 0), divide(a.hi, b.lo, a.hi > 0)};
+        return (struct range){divide_or(a.lo, b.hi, 0), divide_or(a.hi, b.lo, a.hi > 0)};
 }
 
-/* Of a link whose speed nobody tells, the bytes bound the share. */
+/* Of a link whose speed nobody reports, the bytes bound the share. */
 static struct range pcie_share(const struct view *v)
 {
-        if (v->there & (CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT)) ||
-            !(v->there & CEILING_BIT(PCIE_RATE)))
-                return higher(view_now(v, CEILING_PCIE_IN), view_now(v, CEILING_PCIE_OUT));
+        if (v->present & (CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT)) ||
+            !(v->present & CEILING_BIT(PCIE_RATE)))
+                return higher_range(view_now(v, CEILING_PCIE_IN), view_now(v, CEILING_PCIE_OUT));
         double rate = view_now(v, CEILING_PCIE_RATE).lo;
         return (struct range){MIN(rate / PCIE_FASTEST, 1), MIN(rate / PCIE_SLOWEST, 1)};
 }
@@ -88,19 +88,19 @@ static struct range pcie_of(const struct view *v)
 {
         struct range r = pcie_share(v);
         /* Without profiling counters the engine's time includes copies: they are no extra. */
-        if (!(v->there & CEILING_BIT(SM)) && !(v->there & CEILINGS_PCIE))
-                r = point(0);
+        if (!(v->present & CEILING_BIT(SM)) && !(v->present & CEILINGS_PCIE))
+                r = point_range(0);
         return r;
 }
 
-/* Links that the source does not tell of are not there. */
+/* Links that the source does not report are absent. */
 static struct range link_of(const struct view *v)
 {
         struct range r = v->pcie;
         static const enum ceiling nvlink[] = {CEILING_NVLINK_IN, CEILING_NVLINK_OUT};
         for (size_t i = 0; i < ARRAY_LEN(nvlink); i++) {
-                if (v->there & CEILING_AT(nvlink[i]))
-                        r = higher(r, view_now(v, nvlink[i]));
+                if (v->present & CEILING_AT(nvlink[i]))
+                        r = higher_range(r, view_now(v, nvlink[i]));
         }
         return r;
 }
@@ -109,10 +109,10 @@ static struct range link_of(const struct view *v)
 static struct range pipe_of(const struct view *v)
 {
         static const enum ceiling seldom[] = {CEILING_FP64, CEILING_FP16, CEILING_INT};
-        struct range r = higher(view_now(v, CEILING_TENSOR), view_now(v, CEILING_FP32));
+        struct range r = higher_range(view_now(v, CEILING_TENSOR), view_now(v, CEILING_FP32));
         for (size_t i = 0; i < ARRAY_LEN(seldom); i++) {
-                if (v->there & CEILING_AT(seldom[i]))
-                        r = higher(r, view_now(v, seldom[i]));
+                if (v->present & CEILING_AT(seldom[i]))
+                        r = higher_range(r, view_now(v, seldom[i]));
         }
         return r;
 }
@@ -120,11 +120,11 @@ static struct range pipe_of(const struct view *v)
 static struct range both_ways_of(const struct view *v)
 {
         struct range in = view_now(v, CEILING_PCIE_IN), out = view_now(v, CEILING_PCIE_OUT);
-        bool known = v->there & CEILING_BIT(PCIE_IN) && v->there & CEILING_BIT(PCIE_OUT);
-        return known ? (struct range){in.lo + out.lo, in.hi + out.hi} : point(0);
+        bool known = v->present & CEILING_BIT(PCIE_IN) && v->present & CEILING_BIT(PCIE_OUT);
+        return known ? (struct range){in.lo + out.lo, in.hi + out.hi} : point_range(0);
 }
 
-static double holders(const struct view *v)
+static double n_holders(const struct view *v)
 {
         double n = view_has(v, CEILING_HOLDERS) ? view_now(v, CEILING_HOLDERS).lo : 1;
         return MAX(n, 1);
@@ -134,7 +134,7 @@ static void make_view(const struct ceilings *c, const struct situation *s, struc
 {
         ret->all = c;
         ret->gaps = s->gaps;
-        ret->there = c->there;
+        ret->present = c->present;
         ret->driver = false;
         ret->s = s;
         struct range engine = view_now(ret, CEILING_ENGINE);
@@ -147,7 +147,7 @@ static void make_view(const struct ceilings *c, const struct situation *s, struc
         ret->idle_link = range_divide(ret->link, rest);
         ret->both_ways = range_divide(both_ways_of(ret), rest);
         ret->mixed = s->uneven < LIMIT_UNEVEN && engine.hi < LIMIT_ENGINE_FULL &&
-                     holders(ret) <= 1 &&
+                     n_holders(ret) <= 1 &&
                      (s->framework == FRAMEWORK_TORCH || s->framework == FRAMEWORK_JAX);
         if (s->basis == BASIS_DRIVER)
                 view_add_driver(ret);
@@ -173,45 +173,46 @@ static enum truth nothing_runs(const struct view *v)
                      : both(below(view_now(v, CEILING_ENGINE), none), below(v->link, LIMIT_COPIES));
 }
 
-typedef struct range look_f(const struct view *v, enum ceiling at); /* now or gap */
+typedef struct range range_f(const struct view *v, enum ceiling at); /* now or gap */
 
 /* The busiest thread; where it is not known, at most a core of what each process uses. Threads are
- * looked at less often than processes: in a gap a thread does no more than its process. */
-static struct range thread_of(const struct view *v, look_f *of)
+ * examined less often than processes: in a gap a thread does no more than its process. */
+static struct range thread_of(const struct view *v, range_f *of)
 {
         struct range main = of(v, CEILING_CPU_MAIN), thread = of(v, CEILING_CPU_THREAD);
         if (view_has(v, CEILING_CPU_THREAD))
                 return (struct range){MIN(thread.lo, main.hi), MIN(thread.hi, main.hi)};
-        return (struct range){MIN(main.lo / holders(v), 1), MIN(main.hi / holders(v), 1)};
+        return (struct range){MIN(main.lo / n_holders(v), 1), MIN(main.hi / n_holders(v), 1)};
 }
 
-/* Whether bytes go to or from storage; where nobody tells, they may. */
+/* Whether bytes go to or from storage; where nothing reports it, they may. */
 static bool storage_moves(const struct view *v)
 {
-        return !view_has(v, CEILING_STORAGE) || gap(v, CEILING_STORAGE).lo >= LIMIT_STORAGE_ANY;
+        return !view_has(v, CEILING_STORAGE) ||
+               gap_range(v, CEILING_STORAGE).lo >= LIMIT_STORAGE_ANY;
 }
 
 /* Threads of a process that wait in the kernel, and not for storage, beside one that works: calls
  * of the driver. */
-static double in_driver(const struct view *v, look_f *of)
+static double in_driver(const struct view *v, range_f *of)
 {
         bool known = view_has(v, CEILING_IO_WAIT) && !storage_moves(v);
-        double n = holders(v), works = of(v, CEILING_CPU_MAIN).lo / n;
+        double n = n_holders(v), works = of(v, CEILING_CPU_MAIN).lo / n;
         return known && works >= LIMIT_SOME ? of(v, CEILING_IO_WAIT).lo / n : 0;
 }
 
 /* Time in which a thread was ready to run, but others had the CPUs. */
-static double queued(const struct view *v, look_f *of)
+static double queued_share(const struct view *v, range_f *of)
 {
         return view_has(v, CEILING_CPU_QUEUED) ? of(v, CEILING_CPU_QUEUED).lo : 0;
 }
 
 /* Threads that take turns, as Python's do, keep one core busy together; one that waits for a CPU
  * would if it had one. */
-static enum truth core_busy(const struct view *v, look_f *of)
+static enum truth core_busy(const struct view *v, range_f *of)
 {
         struct range main = of(v, CEILING_CPU_MAIN);
-        double least = LIMIT_CORE - in_driver(v, of) - queued(v, of), n = holders(v);
+        double least = LIMIT_CORE - in_driver(v, of) - queued_share(v, of), n = n_holders(v);
         return either(at_least(thread_of(v, of), least),
                       at_least((struct range){main.lo / n, main.hi / n}, least));
 }
@@ -223,19 +224,21 @@ enum truth view_core_busy(const struct view *v)
 
 enum truth view_core_busy_in_gaps(const struct view *v)
 {
-        return core_busy(v, gap);
+        return core_busy(v, gap_range);
 }
 
-static double cores(const struct view *v)
+static double n_cores_usable(const struct view *v)
 {
-        double main = gap(v, CEILING_CPU_MAIN).lo, children = gap(v, CEILING_CPU_CHILDREN).lo;
+        double main = gap_range(v, CEILING_CPU_MAIN).lo,
+               children = gap_range(v, CEILING_CPU_CHILDREN).lo;
         return MAX(main, 0) + MAX(children, 0);
 }
 
 /* Children that load keep more cores busy than the process they load for, or that process rests. */
 static enum truth children_load(const struct view *v)
 {
-        struct range main = gap(v, CEILING_CPU_MAIN), children = gap(v, CEILING_CPU_CHILDREN);
+        struct range main = gap_range(v, CEILING_CPU_MAIN),
+                     children = gap_range(v, CEILING_CPU_CHILDREN);
         enum truth more = children.lo >= main.hi  ? YES
                           : children.hi < main.lo ? not_so(view_core_busy_in_gaps(v))
                                                   : MAYBE;
@@ -257,18 +260,18 @@ static bool one_thread(const struct view *v, double busy)
  */
 static enum truth threads_load(const struct view *v)
 {
-        double n = holders(v), rest = 1 - view_now(v, CEILING_ENGINE).hi;
+        double n = n_holders(v), rest = 1 - view_now(v, CEILING_ENGINE).hi;
         if (!view_has(v, CEILING_CPU_FIRST) || !view_has(v, CEILING_CPU_MAIN) ||
             v->s->quiet_s > LIMIT_IDLE_S)
                 return NO;
-        double still = seen_gap(v, CEILING_CPU_FIRST).lo / n + queued(v, seen_gap);
+        double still = seen_gap(v, CEILING_CPU_FIRST).lo / n + queued_share(v, seen_gap);
         double first = view_now(v, CEILING_CPU_FIRST).lo / n;
         double others = seen_gap(v, CEILING_CPU_MAIN).lo / n - still;
         if (one_thread(v, others))
                 return NO;
         if (still < LIMIT_RESTS)
                 return others >= LIMIT_CHILDREN ? YES : NO;
-        bool waits = first < spinning(v) + LIMIT_SOME * rest;
+        bool waits = first < spinning_share(v) + LIMIT_SOME * rest;
         /* Whole cores work for a thread that rests, and what they make goes to the GPU. */
         bool served = first < LIMIT_CORE && others >= 2 && v->link.lo >= LIMIT_COPIES;
         return served || (waits && others >= LIMIT_LAUNCHING) ? YES : NO;
@@ -281,8 +284,8 @@ static enum truth is_loading(const struct view *v)
 
 static enum truth is_storing(const struct view *v)
 {
-        struct range wait = gap(v, CEILING_IO_WAIT), bytes = gap(v, CEILING_STORAGE);
-        double busy = cores(v);
+        struct range wait = gap_range(v, CEILING_IO_WAIT), bytes = gap_range(v, CEILING_STORAGE);
+        double busy = n_cores_usable(v);
         bool one = view_has(v, CEILING_IO_WAIT) != view_has(v, CEILING_STORAGE);
         enum truth waits =
             storage_moves(v) ? at_least(wait, MAX(LIMIT_IO_WAIT, LIMIT_SOME * busy)) : NO;
@@ -297,9 +300,10 @@ enum truth view_network_moves(const struct view *v)
 {
         if (!view_has(v, CEILING_NETWORK))
                 return NO;
-        struct range bytes = gap(v, CEILING_NETWORK);
-        enum truth only =
-            view_has(v, CEILING_CPU_MAIN) ? at_least(bytes, LIMIT_NETWORK_CORE * cores(v)) : MAYBE;
+        struct range bytes = gap_range(v, CEILING_NETWORK);
+        enum truth only = view_has(v, CEILING_CPU_MAIN)
+                              ? at_least(bytes, LIMIT_NETWORK_CORE * n_cores_usable(v))
+                              : MAYBE;
         return both(at_least(bytes, LIMIT_NETWORK), only);
 }
 
@@ -316,7 +320,7 @@ static enum truth is_held(const struct view *v)
 }
 
 /* A program is watched, whether or not it holds the GPU. */
-static enum truth program(const struct view *v)
+static enum truth has_program(const struct view *v)
 {
         return view_has(v, CEILING_CPU_MAIN) ? YES : NO;
 }
@@ -337,7 +341,7 @@ static enum truth is_starting(const struct view *v)
          * that ends without any other has not only started. */
         enum truth unseen = !v->driver || !s->touched || s->before ? YES : s->ended ? NO : MAYBE;
         enum truth begins = s->worked ? NO : both(both(idles, prepares), unseen);
-        return both(program(v), either(fresh, begins));
+        return both(has_program(v), either(fresh, begins));
 }
 
 static enum truth is_copying(const struct view *v)
@@ -353,7 +357,7 @@ static enum truth is_copying(const struct view *v)
                    both(at_least(v->pcie, LIMIT_SOME), light));
         /* Kernels that move data over NVLink are a collective's. A link that nothing is known of is
          * not suspected while kernels run. */
-        if (!(v->there & CEILINGS_PCIE))
+        if (!(v->present & CEILINGS_PCIE))
                 inside = NO;
         return either(waits, both(engine_from(v, LIMIT_ENGINE_FULL), inside));
 }
@@ -363,7 +367,7 @@ static enum truth is_copying(const struct view *v)
 bool view_gaps_filled(const struct view *v)
 {
         return v->idle_link.lo >= LIMIT_FILLED || is_storing(v) == YES ||
-               view_now(v, CEILING_CPU_MAIN).lo / holders(v) >= LIMIT_MANY;
+               view_now(v, CEILING_CPU_MAIN).lo / n_holders(v) >= LIMIT_MANY;
 }
 
 static enum truth is_launching(const struct view *v)
@@ -383,7 +387,7 @@ static enum truth is_launching(const struct view *v)
 static enum truth is_collective(const struct view *v)
 {
         struct range nvlink =
-            higher(view_now(v, CEILING_NVLINK_IN), view_now(v, CEILING_NVLINK_OUT));
+            higher_range(view_now(v, CEILING_NVLINK_IN), view_now(v, CEILING_NVLINK_OUT));
         enum truth talks = view_has(v, CEILING_NVLINK_IN) && view_has(v, CEILING_NVLINK_OUT)
                                ? both(at_least(nvlink, LIMIT_NOTHING / 2),
                                       both(below(v->busy_pipe, 2 * LIMIT_NOTHING),
@@ -395,7 +399,7 @@ static enum truth is_collective(const struct view *v)
         return v->s->peers ? either(talks, spins) : NO;
 }
 
-static enum truth highest(const struct view *v, enum ceiling pipe)
+static enum truth is_highest_pipe(const struct view *v, enum ceiling pipe)
 {
         struct range own = range_divide(view_now(v, pipe), view_now(v, CEILING_ENGINE));
         if (!view_has(v, pipe))
@@ -411,7 +415,7 @@ enum held_by limiter_held_by(const struct ceilings *c, enum limiter limiter)
         bool follows = limiter != LIMITER_COLLECTIVE && limiter != LIMITER_CODEC;
         if (limiter_side(limiter) != LIMITER_SIDE_DEVICE || !follows || !low)
                 return HELD_BY_NOTHING;
-        if (!(c->there & CEILING_BIT(HELD_POWER)))
+        if (!(c->present & CEILING_BIT(HELD_POWER)))
                 return HELD_BY_NOTHING;
         if ((double)c->v[CEILING_HELD_THERMAL] >= LIMIT_HELD_SHARE)
                 return HELD_BY_THERMAL;
@@ -432,27 +436,27 @@ static enum truth fills_memory(const struct view *v)
 
 static enum truth fills_tensor(const struct view *v)
 {
-        return highest(v, CEILING_TENSOR);
+        return is_highest_pipe(v, CEILING_TENSOR);
 }
 
 static enum truth fills_fp64(const struct view *v)
 {
-        return highest(v, CEILING_FP64);
+        return is_highest_pipe(v, CEILING_FP64);
 }
 
 static enum truth fills_fp32(const struct view *v)
 {
-        return highest(v, CEILING_FP32);
+        return is_highest_pipe(v, CEILING_FP32);
 }
 
 static enum truth fills_fp16(const struct view *v)
 {
-        return highest(v, CEILING_FP16);
+        return is_highest_pipe(v, CEILING_FP16);
 }
 
 static enum truth fills_int(const struct view *v)
 {
-        return highest(v, CEILING_INT);
+        return is_highest_pipe(v, CEILING_INT);
 }
 
 static enum truth has_free_sms(const struct view *v)

@@ -66,8 +66,8 @@ struct first_use {
 };
 
 #define FIRST_USE_START ((struct first_use){.worked_ns = INT64_MAX})
-/* The longest period of bursts. Work with pauses up to half of it goes on; work that goes on for
- * half of it is sustained. */
+/* The longest period of bursts. Work with pauses up to half of it continues; work that continues
+ * for half of it is sustained. */
 #define BURST_NS ((int64_t)3000000000)
 
 /* Whether kernels ran, data moved or a video engine worked at all. */
@@ -82,13 +82,13 @@ struct limit_window {
         int64_t now_ns, quiet_ns;
         struct first_use use;
         enum framework framework; /* of the program, kept by who adds */
-        int64_t counted_ns;       /* when profiling counters were there last */
+        int64_t counted_ns;       /* when profiling counters were present last */
         bool counted;             /* they ever were */
         struct floor_learner floor;
 };
 
 /* What is known of a GPU beside its ticks. */
-struct limit_around {
+struct limit_from_context {
         bool elsewhere, peers, peers_used; /* as in the situation */
         bool margins;                      /* as for limiter_decide */
         const struct peak *model;          /* NULL when it is not known */
@@ -99,4 +99,4 @@ struct limit_around {
 
 /* Adds a tick and decides. */
 struct limit limit_window_add(struct limit_window *w, const struct ceilings *now, int64_t now_ns,
-                              const struct limit_around *around);
+                              const struct limit_from_context *context);

@@ -1,4 +1,4 @@
-/* The limiter with its evidence: what its rule looked at, what was missing, and how far the nearest
+/* The limiter with its evidence: what its rule examined, what was missing, and how far the nearest
  * other limiter is. */
 #include "compute/limiter_rules.h"
 
@@ -17,19 +17,19 @@ static enum limiter limiter_with(const struct ceilings *c, const struct situatio
                                  enum ceiling at, double to)
 {
         struct ceilings moved = *c, gaps;
-        struct situation around = *s;
+        struct situation context = *s;
         enum truth truth;
         ceiling_set(&moved, at, to);
         if (s->gaps) {
                 gaps = *s->gaps;
                 ceiling_set(&gaps, at, to);
-                around.gaps = &gaps;
+                context.gaps = &gaps;
         }
-        enum limiter l = limiter_rule_for(&moved, &around, &truth);
+        enum limiter l = limiter_rule_for(&moved, &context, &truth);
         return truth == YES ? l : LIMITER_UNKNOWN;
 }
 
-/* Tries each share that the rule looked at on either side of each threshold. */
+/* Tries each share that the rule examined on either side of each threshold. */
 static void find_margin(const struct ceilings *c, const struct situation *s, struct limit *l)
 {
         static const double thresholds[] = {LIMIT_ENGINE_NONE, LIMIT_NOTHING,   LIMIT_SOME,
@@ -62,14 +62,14 @@ struct limit limiter_decide(const struct ceilings *c, const struct situation *s,
         enum limiter rule = limiter_rule_for(c, s, &truth);
         uint64_t needs = limiter_sight(rule, BASIS_COUNTERS)->inputs;
         if (s->basis == BASIS_COUNTERS)
-                l.ceilings.there &= ~CEILING_BIT(CONTROLLER);
+                l.ceilings.present &= ~CEILING_BIT(CONTROLLER);
         else
                 l.floor = s->floor;
-        l.inputs = limiter_sight(rule, s->basis)->inputs & l.ceilings.there;
+        l.inputs = limiter_sight(rule, s->basis)->inputs & l.ceilings.present;
         if (truth != YES) {
                 l.limiter = l.other = LIMITER_UNKNOWN;
                 l.undecided = (uint8_t)rule;
-                l.missing = needs & ~c->there & ~SELDOM;
+                l.missing = needs & ~c->present & ~SELDOM;
                 if (s->basis == BASIS_DRIVER)
                         l.or_else = (uint8_t)limiter_rule_after(c, s, rule);
                 return l;

@@ -1,5 +1,5 @@
 /*
- * What limits a GPU of which nobody reads profiling counters. Utilization tells how long it was
+ * What limits a GPU of which nobody reads profiling counters. Utilization says how long it was
  * busy, the memory controller's share of that how much it moved, power above that at rest how much
  * it computed, and the clock with its reasons whether that was too much. None is exact: cards
  * differ in what a share means, so each rule keeps clear of what the next one would say, and where
@@ -28,7 +28,7 @@
 #define DRAW_HEAVY 0.25   /* what tensor cores draw at least where the limit holds the clock */
 #define DRAW_SMALL 0.1    /* small kernels, of the time they run */
 #define DRAW_LARGE 0.15   /* and kernels that are not */
-#define DRAW_LEAST 0.025  /* less cannot be told from rest */
+#define DRAW_LEAST 0.025  /* less cannot be distinguished from rest */
 #define DRAW_MORE 0.05    /* beyond the share of the time that the GPU is busy */
 #define LAG_S 1.0         /* by so much utilization is late */
 #define BUSY_COPYING 0.25 /* link, of the busy time: it is copies that keep the GPU busy */
@@ -52,7 +52,7 @@ void view_add_driver(struct view *v)
         double lo = (double)floor->lo, hi = floor->hi > 0 ? (double)floor->hi : 1;
         v->driver = true;
         v->engine = engine;
-        v->sees_copies = v->there & CEILINGS_PCIE;
+        v->sees_copies = v->present & CEILINGS_PCIE;
         v->draw = (struct range){MAX(power.lo - hi - DRAW_ERROR, 0), power.hi - lo + DRAW_ERROR};
         /* Utilization lags by up to a second. */
         double traffic = view_has(v, CEILING_CONTROLLER) ? view_now(v, CEILING_CONTROLLER).lo : 0;

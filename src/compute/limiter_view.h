@@ -14,7 +14,7 @@ struct view {
         struct range idle_link;          /* the same, of the time without kernels */
         struct range both_ways;          /* PCIe in and out added up, likewise */
         bool mixed;                      /* ticks are longer than bursts: gaps are not seen apart */
-        uint64_t there;
+        uint64_t present;
         const struct situation *s;
         /* Without profiling counters. The engine's time includes copies then. */
         bool driver;
@@ -28,7 +28,7 @@ typedef enum truth rule_f(const struct view *v);
 
 static inline bool view_has(const struct view *v, enum ceiling at)
 {
-        return v->there & CEILING_AT(at);
+        return v->present & CEILING_AT(at);
 }
 
 /* A ceiling over all the time; what is missing may be anything. */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LOOKS_LEAST 40 /* of main threads: fewer say nothing */
+#define SAMPLES_MIN 40 /* of main threads: fewer say nothing */
 #define BLOCKS_LEAST 6 /* in which main threads were seen */
 
 int line_maker_add(struct line_maker *m, const struct stack_table *table,
@@ -20,7 +20,7 @@ int line_maker_add(struct line_maker *m, const struct stack_table *table,
         uint32_t hash = hash_text((const char *)key, sizeof(key)), at;
         size_t step = 0;
         if (!of_workers) {
-                m->looks += c->looks;
+                m->n_samples += c->n_samples;
                 m->seconds += c->seconds;
                 m->blocks[block] += c->seconds;
         }
@@ -39,7 +39,7 @@ int line_maker_add(struct line_maker *m, const struct stack_table *table,
                 m->entries[m->n++] = (struct maker_entry){.own = own, .of_workers = of_workers};
         }
         struct maker_entry *e = &m->entries[at];
-        e->looks += c->looks;
+        e->n_samples += c->n_samples;
         e->seconds += c->seconds;
         e->blocks[block] += c->seconds;
         if (c->seconds > e->inner_s) {
@@ -71,7 +71,7 @@ static double error_of(const struct line_maker *m, const struct maker_entry *e, 
                 double d = (e->blocks[i] - share * m->blocks[i]) / mean;
                 sum += m->blocks[i] > 0 ? d * d : 0;
         }
-        double few = share / sqrt((double)MAX(e->looks, (uint64_t)1));
+        double few = share / sqrt((double)MAX(e->n_samples, (uint64_t)1));
         return MAX(sqrt(sum / (n - 1) / n), few);
 }
 
@@ -85,7 +85,7 @@ static void fill_profile_line(const struct line_maker *m, const struct maker_ent
                                   .offset = f->line > f->first_line ? f->line - f->first_line : 0,
                                   .share = share,
                                   .se = error_of(m, e, share),
-                                  .looks = e->looks};
+                                  .n_samples = e->n_samples};
         where_fill_line(table, e->own, &ret->own);
         where_fill_line(table, e->inner, &ret->inner);
 }
@@ -95,7 +95,7 @@ static bool has_enough(const struct line_maker *m)
         size_t blocks = 0;
         for (size_t i = 0; i < MAKER_BLOCKS; i++)
                 blocks += m->blocks[i] > 0;
-        return m->looks >= LOOKS_LEAST && blocks >= BLOCKS_LEAST && m->seconds > 0;
+        return m->n_samples >= SAMPLES_MIN && blocks >= BLOCKS_LEAST && m->seconds > 0;
 }
 
 static int put_lines(struct line_maker *m, const struct stack_table *table,
@@ -106,8 +106,8 @@ static int put_lines(struct line_maker *m, const struct stack_table *table,
         if (!ret->lines)
                 return -ENOMEM;
         qsort(m->entries, m->n, sizeof(*m->entries), compare_entries);
-        ret->looks = m->looks;
-        ret->least = 1.0 / (double)m->looks;
+        ret->n_samples = m->n_samples;
+        ret->least = 1.0 / (double)m->n_samples;
         for (size_t i = 0; i < m->n; i++) {
                 const struct maker_entry *e = &m->entries[i];
                 if (n[e->of_workers] == PROFILE_LINES_MAX) {

@@ -11,7 +11,7 @@
 struct maker_entry {
         uint32_t own, inner; /* frames; inner: the one with most of the time */
         bool of_workers;
-        uint64_t looks;
+        uint64_t n_samples;
         double inner_s, seconds, blocks[MAKER_BLOCKS];
 };
 
@@ -20,7 +20,7 @@ struct line_maker {
         struct maker_entry *entries;
         size_t n, cap;
         struct lookup by_line;
-        uint64_t looks;
+        uint64_t n_samples;
         double seconds, blocks[MAKER_BLOCKS]; /* of main threads */
 };
 

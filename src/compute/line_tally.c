@@ -23,7 +23,7 @@ int line_tally_add(struct line_tally *t, const struct line_samples *s)
                 t->lines[t->n++] = (struct line_sum){.own = s->own};
         }
         struct line_sum *l = &t->lines[at];
-        l->looks += s->looks;
+        l->n_samples += s->n_samples;
         l->seconds += s->seconds;
         if (s->seconds > l->inner_s) {
                 l->inner = s->inner;
@@ -32,7 +32,7 @@ int line_tally_add(struct line_tally *t, const struct line_samples *s)
                 l->inner_s = s->seconds;
         }
         t->seconds += s->seconds;
-        t->looks += s->looks;
+        t->n_samples += s->n_samples;
         return 0;
 }
 
@@ -41,7 +41,7 @@ void line_tally_clear(struct line_tally *t)
         lookup_clear(&t->by_own);
         t->n = 0;
         t->seconds = 0;
-        t->looks = 0;
+        t->n_samples = 0;
 }
 
 void line_tally_finish(struct line_tally *t)
@@ -63,19 +63,19 @@ size_t line_tally_places(struct line_tally *t, const struct stack_table *table,
                          struct where_place *ret)
 {
         size_t n = 0;
-        if (t->looks < WHERE_LEAST_LOOKS || t->n == 0)
+        if (t->n_samples < WHERE_SAMPLES_MIN || t->n == 0)
                 return 0;
         lookup_clear(&t->by_own); /* the lines move */
         qsort(t->lines, t->n, sizeof(*t->lines), compare_lines);
         for (size_t i = 0; i < t->n && n < WHERE_PLACES_MAX; i++) {
                 const struct line_sum *l = &t->lines[i];
                 double share = t->seconds > 0 ? l->seconds / t->seconds : 0;
-                if (l->own == STACK_FRAME_NONE || l->looks < WHERE_LEAST_OF_PLACE ||
+                if (l->own == STACK_FRAME_NONE || l->n_samples < WHERE_LEAST_OF_PLACE ||
                     share < WHERE_LEAST_SHARE)
                         continue;
                 struct where_place *p = &ret[n++];
                 *p = (struct where_place){
-                    .share = MIN(share, 1), .seconds = l->seconds, .looks = l->looks};
+                    .share = MIN(share, 1), .seconds = l->seconds, .n_samples = l->n_samples};
                 where_fill_line(table, l->own, &p->own);
                 where_fill_line(table, l->inner, &p->inner);
                 where_fill_line(table, l->called, &p->called);

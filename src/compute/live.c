@@ -17,28 +17,28 @@
 #define IDLES_MORE 0.05
 #define DENSER 0.05
 #define HELD 0.25
-#define HOLD_NS (10 * NS_PER_S) /* told when it lasts so long */
+#define HOLD_NS (10 * NS_PER_S) /* reported when it lasts so long */
 
-static float follow(float mean, float now, double weight)
+static float follow_mean(float mean, float now, double weight)
 {
         return (float)((double)mean + weight * (double)(now - mean));
 }
 
-static float there_or(struct value v, float other)
+static float number_or(struct value v, float other)
 {
         return value_is_set(v) ? (float)v.v : other;
 }
 
-static float work_of(const struct value *m, bool *ret_there)
+static float work_of(const struct value *m, bool *ret_present)
 {
         static const enum metric parts[] = {METRIC_TENSOR_ACTIVE, METRIC_FP64_ACTIVE,
                                             METRIC_FP32_ACTIVE, METRIC_FP16_ACTIVE,
                                             METRIC_DRAM_ACTIVE};
         float sum = 0;
-        *ret_there = false;
+        *ret_present = false;
         for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-                sum += there_or(m[parts[i]], 0);
-                *ret_there |= value_is_set(m[parts[i]]);
+                sum += number_or(m[parts[i]], 0);
+                *ret_present |= value_is_set(m[parts[i]]);
         }
         return sum;
 }
@@ -46,19 +46,19 @@ static float work_of(const struct value *m, bool *ret_there)
 void live_rank_add(struct live_rank *l, const struct sample *s, int64_t mono_ns)
 {
         const struct value *m = s->m;
-        uint64_t bits = (uint64_t)there_or(m[METRIC_THROTTLE_REASONS], 0);
+        uint64_t bits = (uint64_t)number_or(m[METRIC_THROTTLE_REASONS], 0);
         uint64_t own = THROTTLE_BY_HEAT_OR_HARDWARE | THROTTLE_BY_CHOICE | THROTTLE_POWER_BRAKE;
         double passed = l->seen ? clock_to_seconds(mono_ns - l->now_ns) : 0;
         double weight = l->seen ? 1 - exp(-MAX(passed, 0) / LIVE_S) : 1;
         struct value gr = m[METRIC_GR_ACTIVE];
         if (!l->seen)
                 l->first_ns = mono_ns;
-        l->engine =
-            follow(l->engine, there_or(value_is_set(gr) ? gr : m[METRIC_GPU_UTIL], 0), weight);
-        l->work = follow(l->work, work_of(m, &l->has_work), weight);
-        l->clock = follow(l->clock, there_or(m[METRIC_SM_CLOCK], 0), weight);
-        l->memory = follow(l->memory, there_or(m[METRIC_FB_USED], 0), weight);
-        l->held = follow(l->held, (bits & own) != 0, weight);
+        l->engine = follow_mean(l->engine, number_or(value_is_set(gr) ? gr : m[METRIC_GPU_UTIL], 0),
+                                weight);
+        l->work = follow_mean(l->work, work_of(m, &l->has_work), weight);
+        l->clock = follow_mean(l->clock, number_or(m[METRIC_SM_CLOCK], 0), weight);
+        l->memory = follow_mean(l->memory, number_or(m[METRIC_FB_USED], 0), weight);
+        l->held = follow_mean(l->held, (bits & own) != 0, weight);
         l->seen = true;
         l->now_ns = mono_ns;
 }
@@ -72,21 +72,22 @@ static bool takes_part(const struct live_rank *l)
 /* Most values are within a share of their middle, which is given; NAN when they are not. */
 static double common_middle(const double *v, size_t n, double within, double *scratch)
 {
-        size_t there = 0, near = 0;
+        size_t present = 0, near = 0;
         for (size_t i = 0; i < n; i++) {
                 if (!isnan(v[i]))
-                        scratch[there++] = v[i];
+                        scratch[present++] = v[i];
         }
-        double middle = job_median(scratch, there);
+        double middle = job_median(scratch, present);
         for (size_t i = 0; i < n; i++)
                 near += !isnan(v[i]) && fabs(v[i] - middle) <= within * middle;
-        return there >= LIVE_LEAST && (double)near >= ALIKE_SHARE * (double)there ? middle : NAN;
+        return present >= LIVE_LEAST && (double)near >= ALIKE_SHARE * (double)present ? middle
+                                                                                      : NAN;
 }
 
 /* One figure of all; its middle. */
 enum figure_of { ENGINE, WORK, CLOCK, MEMORY };
 
-static void values(struct live_rank *const *ranks, size_t n, enum figure_of f, double *ret)
+static void collect_values(struct live_rank *const *ranks, size_t n, enum figure_of f, double *ret)
 {
         for (size_t i = 0; i < n; i++) {
                 const struct live_rank *l = ranks[i];
@@ -115,13 +116,14 @@ static enum straggler_cause cause_of(const struct live_rank *l, double engine, d
         return CAUSE_COUNT;
 }
 
-void live_judge(struct live_rank *const *ranks, size_t n, double *scratch, bool *out, uint8_t *late)
+void live_find_late(struct live_rank *const *ranks, size_t n, double *scratch, bool *out,
+                    uint8_t *late)
 {
         double *v = scratch, *room = scratch + n + 1, middle[4];
         double within[4] = {1, ALIKE_WORK, 1, ALIKE_MEMORY};
         memset(late, 0, n);
         for (enum figure_of f = ENGINE; f <= MEMORY; f++) {
-                values(ranks, n, f, v);
+                collect_values(ranks, n, f, v);
                 middle[f] = common_middle(v, n, within[f], room);
                 if (isnan(middle[f]))
                         return;
@@ -135,7 +137,7 @@ void live_judge(struct live_rank *const *ranks, size_t n, double *scratch, bool 
                                      middle[MEMORY]);
                 if (c != CAUSE_COUNT) {
                         f = c == CAUSE_CLOCK ? CLOCK : ENGINE;
-                        values(ranks, n, f, v);
+                        collect_values(ranks, n, f, v);
                         job_outliers_in(v, n, -1,
                                         (f == CLOCK ? CLOCK_LOWER : IDLES_MORE) *
                                             (f == CLOCK ? middle[CLOCK] : 1),

@@ -17,11 +17,11 @@ struct live_rank {
 };
 
 #define LIVE_S 20.0
-#define LIVE_LEAST 4 /* GPUs, to tell one from the others */
+#define LIVE_LEAST 4 /* GPUs, to distinguish one from the others */
 
 void live_rank_add(struct live_rank *l, const struct sample *s, int64_t mono_ns);
-/* So many doubles does live_judge need for n GPUs. */
+/* So many doubles does live_find_late need for n GPUs. */
 #define LIVE_SCRATCH(n) (5 * ((n) + 1))
 /* late[i]: an enum straggler_cause + 1, or 0. ranks[i] may be NULL: not compared. */
-void live_judge(struct live_rank *const *ranks, size_t n, double *scratch, bool *out,
-                uint8_t *late);
+void live_find_late(struct live_rank *const *ranks, size_t n, double *scratch, bool *out,
+                    uint8_t *late);

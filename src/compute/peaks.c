@@ -70,7 +70,7 @@ static bool is_variant(const char *rest)
 }
 
 /* "NVIDIA A100-SXM4-80GB" has "A10" in it: a name must end where the model's word does. */
-static bool fits(const char *model, const char *name)
+static bool model_has_name(const char *model, const char *name)
 {
         size_t len = strlen(name);
         for (const char *at = strstr(model, name); at; at = strstr(at + 1, name)) {
@@ -85,7 +85,7 @@ const struct peak *peak_find(const char *model)
 {
         const struct peak *best = NULL;
         for (size_t i = 0; model[0] && i < ARRAY_LEN(peaks); i++) {
-                if (fits(model, peaks[i].model) &&
+                if (model_has_name(model, peaks[i].model) &&
                     (!best || strlen(peaks[i].model) > strlen(best->model)))
                         best = &peaks[i];
         }
@@ -107,7 +107,7 @@ double peak_flops(const struct peak *peak, enum flops_type type)
 /*
  * What programs count is such a share of activity × clock, as measured on an H200 with cuBLAS.
  * While the tensor cores work in half precision and clocks are free, the real clock is 0.90 to 0.91
- * of what NVML tells; a power limit makes it swing besides. No interval is wider than 12 %.
+ * of what NVML reports; a power limit makes it swing besides. No interval is wider than 12 %.
  */
 struct share {
         double least, most;

@@ -22,14 +22,14 @@
 #define ANY_LEAST 0.04F
 #define ANY_MOST 0.45F
 
-static bool near(float a, float b, float share)
+static bool is_near(float a, float b, float share)
 {
         return a >= b * share && b >= a * share;
 }
 
-static bool rests(const struct ceilings *c)
+static bool is_resting(const struct ceilings *c)
 {
-        return c->there & CEILING_BIT(ENGINE) && !ceilings_active(c);
+        return c->present & CEILING_BIT(ENGINE) && !ceilings_active(c);
 }
 
 static void keep_least(float *least, double v)
@@ -45,7 +45,8 @@ static void keep_part(struct floor_learner *l)
         l->ended = 0;
 }
 
-/* Utilization lags behind: what seems to rest may work already. A part counts when rest goes on. */
+/* Utilization lags behind: what seems to rest may work already. A part counts when rest continues.
+ */
 static void end_part(struct floor_learner *l, float clock)
 {
         if (l->ended > 0)
@@ -68,22 +69,22 @@ static void see_clock(struct floor_learner *l, float clock)
 
 void floor_learn(struct floor_learner *l, const struct ceilings *c, double seconds)
 {
-        bool has_clock = c->there & CEILING_BIT(CLOCK);
+        bool has_clock = c->present & CEILING_BIT(CLOCK);
         float clock = has_clock ? c->v[CEILING_CLOCK] : 1, power = c->v[CEILING_POWER];
-        if (!(c->there & CEILING_BIT(POWER)) || power <= 0)
+        if (!(c->present & CEILING_BIT(POWER)) || power <= 0)
                 return;
         keep_least(&l->least, (double)power);
         see_clock(l, clock);
         l->since_s += seconds;
-        if (!rests(c))
+        if (!is_resting(c))
                 l->ended = 0;
         else if (l->ended > 0 && l->since_s >= PART_S)
                 keep_part(l);
-        bool same = l->seconds > 0 && near(clock, l->part_clock, SAME_CLOCK) &&
-                    near(power, l->part_power, SAME_POWER);
-        if (!rests(c) || !same) {
+        bool same = l->seconds > 0 && is_near(clock, l->part_clock, SAME_CLOCK) &&
+                    is_near(power, l->part_power, SAME_POWER);
+        if (!is_resting(c) || !same) {
                 l->sum = 0;
-                l->seconds = rests(c) ? TINY_S : 0;
+                l->seconds = is_resting(c) ? TINY_S : 0;
                 l->part_clock = clock;
                 l->part_power = power;
                 return;

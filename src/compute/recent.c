@@ -22,7 +22,7 @@ static size_t most_of(const size_t *counts, size_t n)
         return best;
 }
 
-static bool starves(enum limiter l)
+static bool is_starving(enum limiter l)
 {
         return limiter_side(l) == LIMITER_SIDE_COPY ||
                (limiter_side(l) == LIMITER_SIDE_HOST && l != LIMITER_HOST_STARTING);
@@ -41,13 +41,13 @@ bool recent_of(const struct said *said, size_t n, int64_t now_ns, struct recent 
         struct recent r = {0};
         size_t known = 0, late = 0;
         for (size_t i = 0; i < n; i++) {
-                if (!said[i].there)
+                if (!said[i].present)
                         continue;
                 known++;
-                t.starved[said[i].limiter] += starves((enum limiter)said[i].limiter);
+                t.starved[said[i].limiter] += is_starving((enum limiter)said[i].limiter);
                 r.power += said[i].held_by == HELD_BY_POWER;
                 r.thermal += said[i].held_by == HELD_BY_THERMAL;
-                r.starved += starves((enum limiter)said[i].limiter);
+                r.starved += is_starving((enum limiter)said[i].limiter);
                 if (said[i].wall_ns > now_ns - RECENT_NS / 3) {
                         late++;
                         count_late(&t, &said[i]);
@@ -66,7 +66,7 @@ bool recent_of(const struct said *said, size_t n, int64_t now_ns, struct recent 
         r.looks = (enum workload)most_of(t.classes, WORKLOAD_COUNT);
         r.held = (enum held_by)most_of(t.held, ARRAY_LEN(t.held));
         r.settled = (double)t.limiters[r.mostly] >= SETTLED_SHARE * (double)late;
-        r.looks_settled = (double)t.classes[r.looks] >= SETTLED_SHARE * (double)late;
+        r.class_has_settled = (double)t.classes[r.looks] >= SETTLED_SHARE * (double)late;
         *ret = r;
         return true;
 }

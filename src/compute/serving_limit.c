@@ -51,7 +51,7 @@ void serving_window_add(struct serving_window *w, const struct serving *s,
 
 /* --- rules ----------------------------------------------------------------------------------- */
 
-/* What the rules look at. A value that is not there fulfils no rule. */
+/* What the rules look at. A value that is absent fulfils no rule. */
 struct serving_facts {
         const struct serving_window *w;
         const struct serving *s;

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 
-/* A pause between ticks is not a time in which the last one went on. */
+/* A pause between ticks is not a time in which the last one continued. */
 #define TICK_MAX_S 10.0
 
 static void mean_add(struct serving_mean *m, struct value v, double seconds)
@@ -46,7 +46,7 @@ void serving_sums_add(struct serving_sums *s, const struct frame *frame)
 }
 
 /* Where the longest time went. */
-static uint8_t longest(const double *seconds, size_t n)
+static uint8_t longest_index(const double *seconds, size_t n)
 {
         size_t best = 0;
         for (size_t i = 1; i < n; i++)
@@ -66,9 +66,9 @@ static void serving_sum_total(const struct serving_sum *s, struct serving_total 
         for (size_t i = 0; i < SERVING_LIMIT_COUNT; i++)
                 ret->limit_s[i] = s->limit_s[i];
         struct served *m = &ret->mean;
-        m->limit = longest(s->limit_s, SERVING_LIMIT_COUNT);
-        m->full = longest(s->full_s, SERVED_UNIT_COUNT);
-        m->size = longest(s->size_s, 3);
+        m->limit = longest_index(s->limit_s, SERVING_LIMIT_COUNT);
+        m->full = longest_index(s->full_s, SERVED_UNIT_COUNT);
+        m->size = longest_index(s->size_s, 3);
         m->is_queued = s->queued_s > s->seconds / 2;
         m->basis = s->driver_s > s->seconds / 2 ? BASIS_DRIVER : BASIS_COUNTERS;
         for (size_t i = 0; i < SERVING_COUNT; i++)

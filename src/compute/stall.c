@@ -78,14 +78,14 @@ static bool values_move(struct stall *s, const struct value *m, double weight)
 }
 
 /* The counters without which a GPU that spins looks as one that works. */
-static bool can_tell(const struct value *m)
+static bool is_measurable(const struct value *m)
 {
         bool memory = value_is_set(m[METRIC_DRAM_ACTIVE]) || value_is_set(m[METRIC_MEM_COPY_UTIL]);
         bool engine = value_is_set(m[METRIC_GPU_UTIL]) || value_is_set(m[METRIC_GR_ACTIVE]);
         return memory && engine && value_is_set(m[METRIC_POWER]);
 }
 
-static bool spins(const struct value *m)
+static bool is_spinning(const struct value *m)
 {
         struct value engine = m[METRIC_GPU_UTIL];
         return value_or(value_is_set(engine) ? engine : m[METRIC_GR_ACTIVE], 0) >= SPINS;
@@ -105,16 +105,16 @@ struct value stall_add(struct stall *s, const struct sample *sample,
                        const struct host_evidence *host, int64_t mono_ns)
 {
         const struct value *m = sample->m;
-        if (!can_tell(m) || !s->seen || mono_ns - s->now_ns > GAP_NS || mono_ns < s->now_ns) {
+        if (!is_measurable(m) || !s->seen || mono_ns - s->now_ns > GAP_NS || mono_ns < s->now_ns) {
                 forget_past(s, m, mono_ns);
-                return can_tell(m) ? value_ok(0) : value_missing(STATE_NONE);
+                return is_measurable(m) ? value_ok(0) : value_missing(STATE_NONE);
         }
         double passed = clock_to_seconds(mono_ns - s->now_ns);
         bool is_working = gpu_works(m);
         bool moves = values_move(s, m, 1 - exp(-passed / MEAN_S));
         s->now_ns = mono_ns;
         s->worked_s = s->worked_s * exp(-passed / STALL_FADE_S) + (is_working ? passed : 0);
-        if (is_working || moves || !spins(m) || host_works(host)) {
+        if (is_working || moves || !is_spinning(m) || host_works(host)) {
                 s->progress_ns = mono_ns;
                 s->had_rhythm = s->worked_s >= STALL_RHYTHM_S;
         }

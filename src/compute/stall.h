@@ -8,7 +8,7 @@
 #include "model/frame.h"
 #include "model/host.h"
 
-#define STALL_LEAST_S 15.0 /* shorter pauses are not told */
+#define STALL_LEAST_S 15.0 /* shorter pauses are not reported */
 #define STALL_RHYTHM_S                                                                             \
         10.0 /* of work in the last minutes, without which there is nothing to stop */
 

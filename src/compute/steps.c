@@ -17,18 +17,18 @@ static int compare_lengths(const void *a, const void *b)
 }
 
 /* Of sorted numbers: the nearest rank. */
-static double percentile(const double *v, size_t n, double p)
+static double sorted_percentile(const double *v, size_t n, double p)
 {
         size_t at = (size_t)ceil(p * (double)n);
         return v[at > 0 ? at - 1 : 0];
 }
 
-static double median(const double *v, size_t n)
+static double median_of(const double *v, size_t n)
 {
         return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-static void sort(double *v, size_t n)
+static void sort_doubles(double *v, size_t n)
 {
         qsort(v, n, sizeof(*v), compare_lengths);
 }
@@ -38,20 +38,20 @@ static void take_lengths(struct step_series *s, double *v)
         s->seconds = 0;
         for (size_t i = 0; i < s->n; i++)
                 s->seconds += v[i] = s->list[i].seconds;
-        sort(v, s->n);
+        sort_doubles(v, s->n);
         s->mean = s->seconds / (double)s->n;
-        s->p50 = median(v, s->n);
-        s->p95 = percentile(v, s->n, 0.95);
+        s->p50 = median_of(v, s->n);
+        s->p95 = sorted_percentile(v, s->n, 0.95);
         s->longest = v[s->n - 1];
         for (size_t i = 0; i < s->n; i++)
                 v[i] = fabs(s->list[i].seconds - s->p50);
-        sort(v, s->n);
-        s->jitter = median(v, s->n) * NORMAL_MAD;
+        sort_doubles(v, s->n);
+        s->jitter = median_of(v, s->n) * NORMAL_MAD;
         double span = clock_to_seconds(s->list[s->n - 1].end_ns - s->list[0].begin_ns);
         s->per_s = span > 0 ? (double)s->n / span : 0;
 }
 
-/* Waiting is known where most of the steps tell it. */
+/* Waiting is known where most of the steps report it. */
 static void take_waiting(struct step_series *s, double *v)
 {
         size_t n = 0;
@@ -65,18 +65,18 @@ static void take_waiting(struct step_series *s, double *v)
                 s->waited = NAN;
                 return;
         }
-        sort(v, n);
-        s->waited_usual = median(v, n);
+        sort_doubles(v, n);
+        s->waited_usual = median_of(v, n);
 }
 
 /* Keeps the costliest, in order. */
-static void tell_slow(struct step_series *s, size_t at)
+static void record_slow_step(struct step_series *s, size_t at)
 {
-        size_t i = MIN(s->n_told, (size_t)STEP_SLOW_TOLD - 1);
+        size_t i = MIN(s->n_reported, (size_t)STEP_SLOW_KEPT - 1);
         const struct run_step *step = &s->list[at];
-        if (s->n_told == STEP_SLOW_TOLD && s->slow[i].step.seconds >= step->seconds)
+        if (s->n_reported == STEP_SLOW_KEPT && s->slow[i].step.seconds >= step->seconds)
                 return;
-        s->n_told = i + 1;
+        s->n_reported = i + 1;
         for (; i > 0 && s->slow[i - 1].step.seconds < step->seconds; i--)
                 s->slow[i] = s->slow[i - 1];
         s->slow[i] = (struct slow_step){.at = at + 1, .step = *step};
@@ -86,14 +86,14 @@ static void tell_slow(struct step_series *s, size_t at)
 
 static void take_slow(struct step_series *s)
 {
-        s->n_slow = s->n_told = 0;
+        s->n_slow = s->n_reported = 0;
         s->slow_s = 0;
         for (size_t i = 0; s->n >= STEP_SLOW_LEAST && i < s->n; i++) {
                 if (s->list[i].seconds <= STEP_SLOW * s->p50)
                         continue;
                 s->n_slow++;
                 s->slow_s += s->list[i].seconds - s->p50;
-                tell_slow(s, i);
+                record_slow_step(s, i);
         }
 }
 

@@ -36,7 +36,7 @@ static void cut_at_phases(struct cutting *c, const struct stretches *s, const st
         }
 }
 
-/* ---- judging ---- */
+/* ---- deciding ---- */
 
 struct pipe_sums {
         double lo, hi, seconds;
@@ -98,7 +98,7 @@ struct edge_means {
         double engine, link;
 };
 
-static bool differs(const struct stretch_bucket *b, struct edge_means m)
+static bool bucket_differs(const struct stretch_bucket *b, struct edge_means m)
 {
         return fabs(stretch_bucket_mean(b, CEILING_ENGINE) - m.engine) > CUT_EDGE ||
                fabs(bucket_link(b) - m.link) > CUT_EDGE;
@@ -106,9 +106,10 @@ static bool differs(const struct stretch_bucket *b, struct edge_means m)
 
 /*
  * Something too short for a stretch of its own, such as the end of a program, lies at an edge of
- * its neighbour. The neighbour is judged without it.
+ * its neighbour. The neighbour is decided without it.
  */
-static void trim(const struct stretches *s, const struct stretch_track *t, size_t *from, size_t *to)
+static void trim_idle_ends(const struct stretches *s, const struct stretch_track *t, size_t *from,
+                           size_t *to)
 {
         size_t third = (*to - *from) / 3;
         size_t most = MIN(third, (size_t)(CUT_SHORTEST_S / clock_to_seconds(s->width_ns)));
@@ -123,9 +124,9 @@ static void trim(const struct stretches *s, const struct stretch_track *t, size_
         if (variance > LIMIT_UNEVEN * LIMIT_UNEVEN)
                 return;
         size_t first = *from + most, last = *to - most;
-        while (first > *from && !differs(&t->buckets[first - 1], mean))
+        while (first > *from && !bucket_differs(&t->buckets[first - 1], mean))
                 first--;
-        while (last < *to && !differs(&t->buckets[last], mean))
+        while (last < *to && !bucket_differs(&t->buckets[last], mean))
                 last++;
         *from = first;
         *to = last;
@@ -141,8 +142,8 @@ static bool before_work(const struct stretch_track *t, size_t middle, size_t las
         return (p->touched != SIZE_MAX && middle < p->touched) || last <= p->begins;
 }
 
-/* Whether something runs again and again: what happens at the beginning alone is no work. */
-static bool recurs(const struct stretch_track *t, size_t from, size_t to)
+/* Whether something runs again and again: what happens at the beginning alone is not a work. */
+static bool work_recurs(const struct stretch_track *t, size_t from, size_t to)
 {
         double active = 0, seconds = 0;
         for (size_t i = from + (to - from) / 3; i < to; i++) {
@@ -171,15 +172,15 @@ static bool others_used(const struct stretches *s, size_t track)
         return false;
 }
 
-static void judge_stretch(const struct stretches *s, size_t track,
-                          const struct program_times *programs, size_t from, size_t to,
-                          struct sums *ret_sums, struct stretch *ret)
+static void classify_stretch(const struct stretches *s, size_t track,
+                             const struct program_times *programs, size_t from, size_t to,
+                             struct sums *ret_sums, struct stretch *ret)
 {
         const struct stretch_track *t = &s->tracks[track];
         const struct program_time *program = program_at(programs, (from + to) / 2);
         struct ceilings all, gaps;
         size_t first = from, last = to;
-        trim(s, t, &first, &last);
+        trim_idle_ends(s, t, &first, &last);
         add_up(t, first, last, ret_sums);
         means_of(ret_sums, &all, &gaps);
         double width = clock_to_seconds(s->width_ns);
@@ -187,7 +188,7 @@ static void judge_stretch(const struct stretches *s, size_t track,
         double engine = (double)all.v[CEILING_ENGINE];
         double variance =
             ret_sums->seconds > 0 ? ret_sums->square / ret_sums->seconds - engine * engine : 0;
-        struct situation around = {
+        struct situation context = {
             .touched = (from + to) / 2 >= program->touched,
             .worked = !before && works_between(t, 0, to),
             .before = before,
@@ -196,7 +197,7 @@ static void judge_stretch(const struct stretches *s, size_t track,
             .elsewhere = !t->use.touched,
             .peers = s->n > 1,
             .peers_used = others_used(s, track),
-            .quiet_s = recurs(t, from, to) ? 0 : (double)(to - from) * width,
+            .quiet_s = work_recurs(t, from, to) ? 0 : (double)(to - from) * width,
             .uneven = variance > 0 ? sqrt(variance) : 0,
             .seconds = ret_sums->seconds,
             .link_traffic = peak_link_traffic(t->peak, t->link),
@@ -208,9 +209,9 @@ static void judge_stretch(const struct stretches *s, size_t track,
         double end = clock_to_seconds(s->last_ns - s->first_ns);
         *ret = (struct stretch){.begin_s = (double)from * width,
                                 .end_s = MIN((double)to * width, end),
-                                .uneven = around.uneven,
+                                .uneven = context.uneven,
                                 .before_work = before,
-                                .limit = limiter_decide(&all, &around, false)};
+                                .limit = limiter_decide(&all, &context, false)};
         gpu_set_add(&ret->gpus, track);
 }
 
@@ -226,17 +227,17 @@ static void count_flops(const struct stretch_track *t, const struct sums *sums,
                 return;
         struct flops f = flops_from(t->peak, type, p->lo / p->seconds, p->hi / p->seconds);
         if (f.known)
-                ret->flops = (struct flops_told){.type = flops_name(type), .lo = f.lo, .hi = f.hi};
+                ret->flops = (struct flops_rated){.type = flops_name(type), .lo = f.lo, .hi = f.hi};
 }
 
 /* ---- putting them together ---- */
 
-static bool alike(const struct limit *a, const struct limit *b)
+static bool limits_are_alike(const struct limit *a, const struct limit *b)
 {
         return a->limiter == b->limiter && a->held_by == b->held_by;
 }
 
-static int append(struct stretch_list *list, const struct stretch *s)
+static int append_stretch(struct stretch_list *list, const struct stretch *s)
 {
         if (!LIST_ONE_MORE(list->list, list->n))
                 return -ENOMEM;
@@ -244,11 +245,11 @@ static int append(struct stretch_list *list, const struct stretch *s)
         return 0;
 }
 
-/* Means of GPUs that are told together. */
-static void blend(struct stretch *to, const struct stretch *s)
+/* Means of GPUs that are reported together. */
+static void blend_stretches(struct stretch *to, const struct stretch *s)
 {
         float n = (float)stretch_gpus(to);
-        to->limit.ceilings.there &= s->limit.ceilings.there;
+        to->limit.ceilings.present &= s->limit.ceilings.present;
         for (size_t i = 0; i < CEILING_COUNT; i++)
                 to->limit.ceilings.v[i] +=
                     (s->limit.ceilings.v[i] - to->limit.ceilings.v[i]) / (n + 1);
@@ -260,19 +261,20 @@ static void blend(struct stretch *to, const struct stretch *s)
         gpu_set_join(&to->gpus, &s->gpus);
 }
 
-static int place(struct stretch_list *list, const struct stretch *s)
+static int place_stretch(struct stretch_list *list, const struct stretch *s)
 {
         double near = MAX(CUT_SHORTEST_S, CUT_TOGETHER * list->seconds);
         for (size_t i = 0; i < list->n; i++) {
                 struct stretch *to = &list->list[i];
-                if (!gpu_set_meets(&to->gpus, &s->gpus) && alike(&to->limit, &s->limit) &&
+                if (!gpu_set_meets(&to->gpus, &s->gpus) &&
+                    limits_are_alike(&to->limit, &s->limit) &&
                     fabs(to->begin_s - s->begin_s) <= near && fabs(to->end_s - s->end_s) <= near &&
                     strcmp(to->phase, s->phase) == 0) {
-                        blend(to, s);
+                        blend_stretches(to, s);
                         return 0;
                 }
         }
-        return append(list, s);
+        return append_stretch(list, s);
 }
 
 /* The innermost phase around the middle of a stretch; its type of FLOP, else the run's. */
@@ -293,12 +295,12 @@ static enum flops_type name_phase(const struct stretches *s, const struct phase 
         return type < FLOPS_COUNT || !s->has_flops ? type : s->flops;
 }
 
-static void judge_segment(const struct cutting *c, const struct stretches *s, size_t track,
-                          size_t i, struct stretch *ret)
+static void classify_segment(const struct cutting *c, const struct stretches *s, size_t track,
+                             size_t i, struct stretch *ret)
 {
         struct sums sums;
-        judge_stretch(s, track, &c->programs, c->merging.segs[i]->from, c->merging.segs[i]->to,
-                      &sums, ret);
+        classify_stretch(s, track, &c->programs, c->merging.segs[i]->from, c->merging.segs[i]->to,
+                         &sums, ret);
 }
 
 /* Neighbours in which the GPU waits for the same are one, whatever else differs. */
@@ -306,17 +308,17 @@ static void merge_waiting(struct cutting *c, const struct stretches *s, size_t t
 {
         struct stretch a, b;
         if (c->merging.n > 1)
-                judge_segment(c, s, track, 0, &a);
+                classify_segment(c, s, track, 0, &a);
         for (size_t i = 0; i + 1 < c->merging.n;) {
-                judge_segment(c, s, track, i + 1, &b);
+                classify_segment(c, s, track, i + 1, &b);
                 enum limiter_side side = limiter_side((enum limiter)a.limit.limiter);
-                if (c->merging.segs[i + 1]->hard || !alike(&a.limit, &b.limit) ||
+                if (c->merging.segs[i + 1]->hard || !limits_are_alike(&a.limit, &b.limit) ||
                     side == LIMITER_SIDE_DEVICE || a.before_work != b.before_work) {
                         a = b;
                         i++;
                 } else {
                         merging_join(&c->merging, i);
-                        judge_segment(c, s, track, i, &a);
+                        classify_segment(c, s, track, i, &a);
                 }
         }
 }
@@ -336,11 +338,11 @@ static int cut_track(const struct stretches *s, size_t track, struct cutting *c,
         for (size_t i = 0; i < c->merging.n && r == 0; i++) {
                 struct stretch stretch;
                 struct sums sums;
-                /* Where nothing was sampled the neighbour goes on. */
+                /* Where nothing was sampled the neighbour continues. */
                 size_t to =
                     i + 1 < c->merging.n ? c->merging.segs[i + 1]->from : c->merging.segs[i]->to;
-                judge_stretch(s, track, &c->programs, c->merging.segs[i]->from, to, &sums,
-                              &stretch);
+                classify_stretch(s, track, &c->programs, c->merging.segs[i]->from, to, &sums,
+                                 &stretch);
                 /* Buckets begin and end with the first and the last tick. */
                 stretch.begin_s =
                     i == 0 && c->merging.segs[0]->from * clock_to_seconds(s->width_ns) <
@@ -350,7 +352,7 @@ static int cut_track(const struct stretches *s, size_t track, struct cutting *c,
                 if (i + 1 == c->merging.n && ret->seconds - stretch.end_s < CUT_SHORTEST_S)
                         stretch.end_s = ret->seconds;
                 count_flops(t, &sums, name_phase(s, phases, n_phases, &stretch), &stretch);
-                r = place(ret, &stretch);
+                r = place_stretch(ret, &stretch);
         }
         return r;
 }

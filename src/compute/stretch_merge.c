@@ -12,7 +12,7 @@
 #define CUT_LONGER 1.3   /* the shortest length grows by this while there are too many */
 #define CUT_MOST 24      /* stretches of a GPU */
 #define CUT_MOST_LONG 48 /* of a run that is longer than an hour */
-#define CUT_SLIVER_S 1   /* what is shorter between two boundaries is not told */
+#define CUT_SLIVER_S 1   /* what is shorter between two boundaries is not reported */
 #define CUT_FLOOR 0.1    /* a difference of a share below which nothing has changed */
 #define CUT_HOST 0.4     /* what a difference of the host counts beside one of the GPU */
 
@@ -21,20 +21,20 @@ double stretch_bucket_mean(const struct stretch_bucket *b, enum ceiling at)
         return b->weight[at] > 0 ? (double)(b->sum[at] / b->weight[at]) : 0;
 }
 
-static double capped(double v, double full)
+static double capped_ratio(double v, double full)
 {
         return v < full ? v / full : 1;
 }
 
 double bucket_link(const struct stretch_bucket *b)
 {
-        double link = capped(stretch_bucket_mean(b, CEILING_PCIE_RATE), PCIE_FASTEST);
+        double link = capped_ratio(stretch_bucket_mean(b, CEILING_PCIE_RATE), PCIE_FASTEST);
         for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
                 link = MAX(link, stretch_bucket_mean(b, i));
         return link;
 }
 
-static void features(const struct stretch_bucket *b, double ret[F_COUNT])
+static void bucket_features(const struct stretch_bucket *b, double ret[F_COUNT])
 {
         static const enum ceiling pipes[] = {CEILING_FP64, CEILING_FP32, CEILING_FP16, CEILING_INT};
         ret[F_ENGINE] = stretch_bucket_mean(b, CEILING_ENGINE);
@@ -51,11 +51,11 @@ static void features(const struct stretch_bucket *b, double ret[F_COUNT])
         double thread = b->weight[CEILING_CPU_THREAD] > 0
                             ? stretch_bucket_mean(b, CEILING_CPU_THREAD)
                             : stretch_bucket_mean(b, CEILING_CPU_MAIN);
-        ret[F_THREAD] = CUT_HOST * capped(thread, 1);
-        ret[F_CHILDREN] = CUT_HOST * capped(stretch_bucket_mean(b, CEILING_CPU_CHILDREN), 4);
-        ret[F_IO] = CUT_HOST * capped(stretch_bucket_mean(b, CEILING_IO_WAIT), 1);
+        ret[F_THREAD] = CUT_HOST * capped_ratio(thread, 1);
+        ret[F_CHILDREN] = CUT_HOST * capped_ratio(stretch_bucket_mean(b, CEILING_CPU_CHILDREN), 4);
+        ret[F_IO] = CUT_HOST * capped_ratio(stretch_bucket_mean(b, CEILING_IO_WAIT), 1);
         ret[F_HELD] = CUT_HOST * (stretch_bucket_mean(b, CEILING_MEMORY) >= LIMIT_HELD_BYTES);
-        ret[F_STORAGE] = CUT_HOST * capped(stretch_bucket_mean(b, CEILING_STORAGE), 1e9);
+        ret[F_STORAGE] = CUT_HOST * capped_ratio(stretch_bucket_mean(b, CEILING_STORAGE), 1e9);
 }
 
 /* Kept, because a segment is weighed against others more often than it changes. */
@@ -67,7 +67,7 @@ static void settle_means(struct seg *s)
         }
 }
 
-static void weigh(struct merging *m, size_t i)
+static void weigh_pair(struct merging *m, size_t i)
 {
         if (i + 1 >= m->n)
                 return;
@@ -108,8 +108,8 @@ void merging_join(struct merging *m, size_t i)
         }
         m->n--;
         if (i > 0)
-                weigh(m, i - 1);
-        weigh(m, i);
+                weigh_pair(m, i - 1);
+        weigh_pair(m, i);
 }
 
 /* Which pairs are to be joined: those that are the same, or of which one is too short. */
@@ -118,7 +118,7 @@ struct wish {
         bool across;       /* boundaries do not count */
 };
 
-/* A cost that is no number comes last, but comes. Behind the last pair the price is infinite. */
+/* A cost that is not a number comes last, but comes. Behind the last pair the price is infinite. */
 static void set_price(struct merging *m, size_t i, struct wish wish)
 {
         m->price[i] = INFINITY;
@@ -133,7 +133,7 @@ static void set_price(struct merging *m, size_t i, struct wish wish)
 #define GROUP 32 /* prices; STRETCH_BUCKETS is a multiple of it */
 
 /* The lowest of a group of prices, by a loop without a branch. */
-static double lowest(const double *price)
+static double lowest_price(const double *price)
 {
         double least[4] = {price[0], price[1], price[2], price[3]};
         for (size_t i = 4; i < GROUP; i += 4) {
@@ -145,14 +145,14 @@ static double lowest(const double *price)
 
 /* The first of the lowest of n prices, n where all are infinite. It is asked before every join.
  * What follows the prices in their last group is infinite. */
-static size_t cheapest(const double *price, size_t n)
+static size_t cheapest_pair(const double *price, size_t n)
 {
         double least = INFINITY;
         size_t at = 0;
         for (size_t i = 0; i < n; i += GROUP) {
-                double here = lowest(price + i);
-                at = here < least ? i : at;
-                least = here < least ? here : least;
+                double cost = lowest_price(price + i);
+                at = cost < least ? i : at;
+                least = cost < least ? cost : least;
         }
         while (least < INFINITY && price[at] != least)
                 at++;
@@ -166,7 +166,7 @@ static void join_all(struct merging *m, struct wish wish)
         for (size_t i = 0; i < groups * GROUP; i++)
                 set_price(m, i, wish);
         while (m->n > 1) {
-                size_t best = cheapest(m->price, m->n - 1);
+                size_t best = cheapest_pair(m->price, m->n - 1);
                 if (best == m->n - 1)
                         return;
                 merging_join(m, best);
@@ -177,7 +177,7 @@ static void join_all(struct merging *m, struct wish wish)
         }
 }
 
-static void merge(struct merging *m, double shortest_s)
+static void merge_segments(struct merging *m, double shortest_s)
 {
         join_all(m, (struct wish){.shortest_s = shortest_s});
         join_all(m, (struct wish){0});
@@ -188,14 +188,14 @@ void merging_run(struct merging *m, double seconds)
         double shortest = MAX(CUT_SHORTEST_S, CUT_SHARE * seconds);
         size_t hard = 0, most = seconds > 3600 ? CUT_MOST_LONG : CUT_MOST;
         for (size_t i = 0; i < m->n; i++) {
-                weigh(m, i);
+                weigh_pair(m, i);
                 hard += m->segs[i]->hard;
         }
         join_all(m, (struct wish){0});
-        merge(m, shortest);
+        merge_segments(m, shortest);
         while (m->n > most + hard && shortest < seconds) {
                 shortest *= CUT_LONGER;
-                merge(m, shortest);
+                merge_segments(m, shortest);
         }
         join_all(m, (struct wish){.shortest_s = CUT_SLIVER_S, .across = true});
 }
@@ -210,7 +210,7 @@ void merging_fill(struct merging *m, const struct stretches *s, const struct str
                 struct seg *seg = m->segs[m->n] = &m->all[m->n];
                 m->n++;
                 *seg = (struct seg){.from = i, .to = i + 1, .w = w};
-                features(&t->buckets[i], f);
+                bucket_features(&t->buckets[i], f);
                 for (size_t k = 0; k < F_COUNT; k++) {
                         seg->sum[k] = w * f[k];
                         seg->square[k] = w * f[k] * f[k];

@@ -50,8 +50,8 @@ static size_t some_time(const struct stretches *s, const struct stretch_track *t
 }
 
 /* The most that was done in some time that ends with a bucket from first to last. */
-static double fastest(const struct stretches *s, const struct stretch_track *t, size_t least,
-                      size_t first, size_t last)
+static double fastest_work(const struct stretches *s, const struct stretch_track *t, size_t least,
+                           size_t first, size_t last)
 {
         size_t some = some_time(s, t);
         double most = 0;
@@ -71,7 +71,7 @@ static size_t work_begins(const struct stretches *s, const struct stretch_track 
         size_t ret = p->from, end = MIN(stretch_bucket_at(s, s->last_ns), p->to);
         size_t first = p->touched < p->to ? p->touched : p->from;
         double all = work_between(t, p->from, p->to), seen = 0;
-        double most = fastest(s, t, p->from, p->from + 1, end);
+        double most = fastest_work(s, t, p->from, p->from + 1, end);
         if (!t->counted) {
                 /* The driver's utilization shows what frees memory at a program's end, too. */
                 size_t some = some_time(s, t) / 2;
@@ -83,7 +83,7 @@ static size_t work_begins(const struct stretches *s, const struct stretch_track 
                 seen += work_in(&t->buckets[i - 1]);
                 double before = seen / (double)(i > first ? i - first : 1);
                 double after = (all - seen) / (double)(end - i);
-                if (seen > CUT_BEFORE_SHARE * all || fastest(s, t, p->from, i, i) > most / 2)
+                if (seen > CUT_BEFORE_SHARE * all || fastest_work(s, t, p->from, i, i) > most / 2)
                         break;
                 if (before <= CUT_BEFORE_PACE * after)
                         ret = i;
@@ -98,7 +98,7 @@ static bool at_least(const struct stretch_bucket *b, enum ceiling at, double lea
         return b->weight[at] > 0 && (double)b->sum[at] >= least * (double)b->weight[at];
 }
 
-static bool holds(const struct stretch_bucket *b)
+static bool has_program_time(const struct stretch_bucket *b)
 {
         return b->active > 0 || at_least(b, CEILING_MEMORY, LIMIT_HELD_BYTES) ||
                at_least(b, CEILING_HOLDERS, 0.5);
@@ -107,7 +107,7 @@ static bool holds(const struct stretch_bucket *b)
 /* It is known that nobody holds the GPU any more. */
 static bool is_free(const struct stretch_bucket *b)
 {
-        return b->weight[CEILING_MEMORY] > 0 && !holds(b);
+        return b->weight[CEILING_MEMORY] > 0 && !has_program_time(b);
 }
 
 bool is_given_back(const struct stretches *s, const struct stretch_track *t, size_t from)
@@ -120,8 +120,9 @@ bool is_given_back(const struct stretches *s, const struct stretch_track *t, siz
 }
 
 /* Fills to and touched of a program, whose from is known. It ends when the GPU is given back after
- * work: who only looked at the GPU was none. */
-static void follow(const struct stretches *s, const struct stretch_track *t, struct program_time *p)
+ * work: who only examined the GPU was none. */
+static void follow_track(const struct stretches *s, const struct stretch_track *t,
+                         struct program_time *p)
 {
         double worked = 0;
         p->touched = SIZE_MAX;
@@ -130,7 +131,7 @@ static void follow(const struct stretches *s, const struct stretch_track *t, str
                 if (worked >= CUT_SHORTEST_S && is_free(b))
                         return;
                 worked += (double)b->active;
-                if (p->touched == SIZE_MAX && holds(b))
+                if (p->touched == SIZE_MAX && has_program_time(b))
                         p->touched = p->to;
         }
 }
@@ -142,7 +143,7 @@ void programs_find(const struct stretches *s, const struct stretch_track *t,
         for (size_t at = 0; at < s->n_buckets;) {
                 struct program_time *p = &ret->list[ret->n];
                 p->from = at;
-                follow(s, t, p);
+                follow_track(s, t, p);
                 at = p->to;
                 /* After the last use there is no other program: what is left of one rests, and the
                  * driver's own words move some bytes. */

@@ -44,7 +44,7 @@ static void add_bucket(struct stretch_bucket *to, const struct stretch_bucket *f
 }
 
 /* Two buckets become one, in all tracks. */
-static void fold(struct stretches *s)
+static void halve_buckets(struct stretches *s)
 {
         for (size_t k = 0; k < s->n; k++) {
                 struct stretch_bucket *b = s->tracks[k].buckets;
@@ -56,12 +56,12 @@ static void fold(struct stretches *s)
                 memset(b + s->n_buckets / 2, 0, s->n_buckets / 2 * sizeof(*b));
         }
         s->width_ns *= 2;
-        s->here_ns = INT64_MAX;
+        s->open_ns = INT64_MAX;
 }
 
 /* Another number of buckets for each GPU. False when there is no memory for more: then there are as
  * many as before. Fewer are always had: what is not given back stays unused. */
-static bool resize(struct stretches *s, size_t n)
+static bool resize_tracks(struct stretches *s, size_t n)
 {
         for (size_t i = 0; i < s->n; i++) {
                 struct stretch_bucket *b = realloc(s->tracks[i].buckets, n * sizeof(*b));
@@ -82,23 +82,23 @@ static void share_out(struct stretches *s)
         if (s->n_buckets <= s->most)
                 return;
         if ((s->last_ns - s->first_ns) / s->width_ns >= (int64_t)s->most)
-                fold(s);
-        resize(s, s->most);
+                halve_buckets(s);
+        resize_tracks(s, s->most);
 }
 
 /* The bucket of a time; makes room for it. Nearly always that of the row before. */
-static size_t reach(struct stretches *s, int64_t mono_ns)
+static size_t bucket_for_time(struct stretches *s, int64_t mono_ns)
 {
-        if (LIKELY(mono_ns >= s->here_ns && mono_ns - s->here_ns < s->width_ns))
-                return s->here;
+        if (LIKELY(mono_ns >= s->open_ns && mono_ns - s->open_ns < s->width_ns))
+                return s->open;
         while ((mono_ns - s->first_ns) / s->width_ns >= (int64_t)s->n_buckets) {
-                if (s->n_buckets >= s->most || !resize(s, 2 * s->n_buckets))
-                        fold(s);
+                if (s->n_buckets >= s->most || !resize_tracks(s, 2 * s->n_buckets))
+                        halve_buckets(s);
         }
         int64_t at = (mono_ns - s->first_ns) / s->width_ns;
-        s->here = at < 0 ? 0 : (size_t)at;
-        s->here_ns = s->first_ns + (int64_t)s->here * s->width_ns;
-        return s->here;
+        s->open = at < 0 ? 0 : (size_t)at;
+        s->open_ns = s->first_ns + (int64_t)s->open * s->width_ns;
+        return s->open;
 }
 
 static struct stretch_track *track_new(struct stretches *s, const struct entity *e)
@@ -138,11 +138,11 @@ static void add_tick(struct stretch_bucket *b, const struct ceilings *c, float s
         b->active += ceilings_active(c) ? seconds : 0;
         for (size_t i = 0; i < CEILING_COUNT; i++) {
                 b->sum[i] += seconds * c->v[i];
-                b->weight[i] += c->there & bits[i] ? seconds : 0;
+                b->weight[i] += c->present & bits[i] ? seconds : 0;
         }
         for (size_t i = 0; i < STRETCH_HOST_COUNT; i++) {
                 b->gap[i] += gap * c->v[STRETCH_HOST_FIRST + i];
-                b->gap_weight[i] += c->there & bits[STRETCH_HOST_FIRST + i] ? gap : 0;
+                b->gap_weight[i] += c->present & bits[STRETCH_HOST_FIRST + i] ? gap : 0;
         }
 }
 
@@ -157,7 +157,7 @@ static void add_pipes(struct stretch_bucket *b, const struct sample *s, float se
         }
 }
 
-#define STALLS_JOIN_S 5.0 /* GPUs of one job stall, and go on, so close to each other */
+#define STALLS_JOIN_S 5.0 /* GPUs of one job stall, and continue, so close to each other */
 
 static void note_stall(struct stretches *s, size_t gpu, double begin_s, double end_s)
 {
@@ -221,10 +221,10 @@ static void stretches_add_row(struct stretches *s, struct stretch_track *t, cons
         int64_t middle = f->mono_ns - clock_from_seconds(passed / 2);
         first_use_add(&t->use, &now, middle);
         floor_learn(&t->floor, &now, passed);
-        t->counted = t->counted || (now.there & CEILINGS_PROFILING);
+        t->counted = t->counted || (now.present & CEILINGS_PROFILING);
         if (passed <= 0)
                 return;
-        size_t at = reach(s, middle);
+        size_t at = bucket_for_time(s, middle);
         add_tick(&t->buckets[at], &now, (float)passed);
         if (s->has_flops || s->phase_flops)
                 add_pipes(&t->buckets[at], &row->sample, (float)passed);
@@ -234,7 +234,7 @@ int stretches_add(struct stretches *s, const struct frame *f)
 {
         if (!s->begun) {
                 s->first_ns = f->mono_ns;
-                s->here_ns = INT64_MAX;
+                s->open_ns = INT64_MAX;
                 s->first_wall_ns = f->wall_ns;
                 s->width_ns = WIDTH_NS;
                 s->n_buckets = BUCKETS_FIRST;

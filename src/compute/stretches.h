@@ -58,8 +58,8 @@ struct stretches {
         int64_t first_ns, first_wall_ns, last_ns;
         bool begun;
         int64_t width_ns; /* of a bucket */
-        size_t here;      /* the bucket that was added to last */
-        int64_t here_ns;  /* where it begins */
+        size_t open;      /* the bucket that was added to last */
+        int64_t open_ns;  /* where it begins */
         size_t n_buckets; /* of each GPU; a power of 2 */
         size_t most;      /* that there may be of each */
         enum framework framework;
@@ -88,7 +88,7 @@ int stretches_cut(const struct stretches *s, const struct phase *phases, size_t 
                   struct stretch_list *ret);
 void stretches_finish(struct stretches *s);
 
-/* Fills the findings of a list whose stretches are judged. */
+/* Fills the findings of a list whose stretches are decided. */
 void findings_rank(struct stretch_list *list);
 /*
  * What limited some GPUs, in a phase or, with NULL, in the run, that lasted so long: the limiter of

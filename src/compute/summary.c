@@ -17,7 +17,7 @@
 /* What the last tick of an entity said. */
 struct before {
         bool seen;
-        bool away; /* since then it was there without a new value */
+        bool away; /* since then it was present without a new value */
         int64_t mono_ns;
         double typical_s; /* a tick's length */
         struct value energy, power;
@@ -277,7 +277,7 @@ static void summary_add_row(struct gpu_summary *g, const struct row *row, const 
         add_allocation(g, row, share->seconds);
 }
 
-static void settle(struct summary *s, uint32_t slot, double factor)
+static void settle_time(struct summary *s, uint32_t slot, double factor)
 {
         for (size_t i = 0; i < s->n; i++) {
                 const struct scope *scope = &s->scopes[i];
@@ -292,7 +292,7 @@ static void settle(struct summary *s, uint32_t slot, double factor)
 
 /* What is made of power × time that no counter confirms: the same, unless the power is not known.
  */
-static double unconfirmed(const struct before *b)
+static double unconfirmed_seconds(const struct before *b)
 {
         return value_is_set(b->power) ? 1 : 0;
 }
@@ -306,7 +306,7 @@ static void count_energy(struct summary *s, uint32_t slot, struct value now)
         struct before *b = &s->before[slot];
         double moved = value_is_set(now) && value_is_set(b->energy) ? now.v - b->energy.v : 0;
         if (moved != 0 && b->pending_j > 0)
-                settle(s, slot, moved > 0 ? moved / b->pending_j : unconfirmed(b));
+                settle_time(s, slot, moved > 0 ? moved / b->pending_j : unconfirmed_seconds(b));
         if (value_is_set(now))
                 b->energy = now;
 }
@@ -314,7 +314,7 @@ static void count_energy(struct summary *s, uint32_t slot, struct value now)
 void summary_settle_energy(struct summary *s)
 {
         for (size_t slot = 0; slot < s->n_before; slot++)
-                settle(s, (uint32_t)slot, unconfirmed(&s->before[slot]));
+                settle_time(s, (uint32_t)slot, unconfirmed_seconds(&s->before[slot]));
 }
 
 /* How many phases of each scope hold at a moment. */
@@ -382,10 +382,10 @@ void summary_count_flops(struct scope *scope, enum flops_type type)
                 const struct peak *peak = peak_find(g->who.text[ENTITY_TEXT_MODEL]);
                 double seconds = p->seconds > 0 ? p->seconds : 1;
                 struct flops f = flops_from(peak, type, p->lo / seconds, p->hi / seconds);
-                g->flops = (struct flops_told){.missing = flops_missing(type)};
+                g->flops = (struct flops_rated){.missing = flops_missing(type)};
                 if (f.known && p->seconds > 0)
                         g->flops =
-                            (struct flops_told){.type = flops_name(type), .lo = f.lo, .hi = f.hi};
+                            (struct flops_rated){.type = flops_name(type), .lo = f.lo, .hi = f.hi};
         }
 }
 

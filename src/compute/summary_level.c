@@ -8,7 +8,7 @@ static void summary_level_add(struct spread *s, struct value v)
                 spread_add(s, v.v);
 }
 
-static double over(struct value rate, double seconds)
+static double rate_times_seconds(struct value rate, double seconds)
 {
         return value_is_set(rate) ? rate.v * seconds : 0;
 }
@@ -95,7 +95,7 @@ void level_summary_add(struct level_summary *l, const struct host *host, enum le
                 add_gpu(&l->gpus[i], &now->gpus[i]);
         summary_level_keep(&l->cpus, f[FIGURE_CPUS]);
         summary_level_keep(&l->memory_limit, f[FIGURE_MEMORY_LIMIT]);
-        l->cpu_s += over(f[FIGURE_CPU], seconds);
-        l->read_bytes += over(f[FIGURE_READ], seconds);
-        l->written_bytes += over(f[FIGURE_WRITE], seconds);
+        l->cpu_s += rate_times_seconds(f[FIGURE_CPU], seconds);
+        l->read_bytes += rate_times_seconds(f[FIGURE_READ], seconds);
+        l->written_bytes += rate_times_seconds(f[FIGURE_WRITE], seconds);
 }

@@ -78,7 +78,7 @@ static struct gpu_load level_load(const struct scope *scope)
 static size_t tags_of(const struct scope *scope, enum level level,
                       const struct tag_thresholds *thresholds, struct tag_score ret[TAG_COUNT])
 {
-        /* Others' work is no property of the level. */
+        /* Others' work is not a property of the level. */
         bool devices = level == LEVEL_SYSTEM || scope->level.n_gpus == 0;
         const struct gpu_load gpu = devices ? device_load(scope) : level_load(scope);
         const struct {
@@ -109,7 +109,7 @@ static size_t tags_of(const struct scope *scope, enum level level,
         return n;
 }
 
-void summary_judge(struct summary *s, const struct tag_thresholds *thresholds)
+void summary_set_tags(struct summary *s, const struct tag_thresholds *thresholds)
 {
         summary_settle_energy(s);
         for (size_t i = 0; i < s->n; i++)

@@ -62,7 +62,7 @@ static const struct where_role *holder_of(struct where_finder *w, const struct s
 }
 
 /*
- * A run in which nobody held a GPU is its main processes': those whose parent was not looked at.
+ * A run in which nobody held a GPU is its main processes': those whose parent was not examined.
  * What a process that is known to serve a GPU is, its role says; of others their ancestors decide.
  * None but those that hold or serve a GPU are recorded: what is left feeds one, as a parent does.
  */
@@ -216,7 +216,7 @@ static int add_entry(struct where_finder *w, const struct where_entry *e)
         while ((at = lookup_next(&w->by_key, hash, &step)) != LOOKUP_END) {
                 if (!has_same_key(&w->entries[at], e))
                         continue;
-                w->entries[at].of.looks += e->of.looks;
+                w->entries[at].of.n_samples += e->of.n_samples;
                 w->entries[at].of.seconds += e->of.seconds;
                 return 0;
         }
@@ -279,7 +279,7 @@ int where_find_person(struct where_finder *w, const struct stretch_list *list,
         return 0;
 }
 
-static bool serves(const struct where_person *person, const struct stretch *s)
+static bool serves_stretch(const struct where_person *person, const struct stretch *s)
 {
         return person->gpu == WHERE_EVERY_GPU || gpu_set_has(&s->gpus, person->gpu);
 }
@@ -289,7 +289,7 @@ int where_serves(struct where_finder *w, const struct stretch_list *list, const 
 {
         const struct where_person *person;
         int r = where_find_person(w, list, log, process, &person);
-        return r < 0 ? r : serves(person, s);
+        return r < 0 ? r : serves_stretch(person, s);
 }
 
 static int add_count(struct where_finder *w, const struct stretch_list *list, size_t stretch,
@@ -300,7 +300,7 @@ static int add_count(struct where_finder *w, const struct stretch_list *list, si
         size_t n = where_rules((enum limiter)s->limit.limiter, rules);
         const struct where_person *person;
         int r = where_find_person(w, list, log, log->threads[c->thread].process, &person);
-        if (r < 0 || !serves(person, s))
+        if (r < 0 || !serves_stretch(person, s))
                 return r;
         struct stack_place place = stack_find_place(log->table, c->stack);
         struct where_entry e = {.stretch = (uint32_t)stretch,
@@ -308,7 +308,7 @@ static int add_count(struct where_finder *w, const struct stretch_list *list, si
                                        .inner = stack_node(log->table, place.inner)->frame,
                                        .called = stack_node(log->table, place.called)->frame,
                                        .call = c->call,
-                                       .looks = c->looks,
+                                       .n_samples = c->n_samples,
                                        .seconds = c->seconds}};
         for (size_t i = 0; r == 0 && i < n; i++) {
                 if (rules[i]->who == person->who || rules[i]->who == WHERE_ALL)
@@ -377,16 +377,16 @@ static int take_answer(const struct where_finder *w, const struct stretch_list *
         enum where_doing doing = rule->doing;
         *ret = rule;
         int r = take_tally(w, list, belongs, what, rule, doing, t);
-        if (r < 0 || doing != WHERE_MAIN || t->looks < WHERE_LEAST_LOOKS)
+        if (r < 0 || doing != WHERE_MAIN || t->n_samples < WHERE_SAMPLES_MIN)
                 return r;
-        double most = JOINS_MOSTLY * (double)t->looks;
+        double most = JOINS_MOSTLY * (double)t->n_samples;
         r = take_tally(w, list, belongs, what, rule, WHERE_JOINING, t);
-        bool only_joins = (double)t->looks >= most;
+        bool only_joins = (double)t->n_samples >= most;
         if (r == 0 && only_joins)
                 r = take_tally(w, list, belongs, what, rule, WHERE_THREADS, t);
         if (r < 0)
                 return r;
-        if (only_joins && t->looks >= WHERE_LEAST_LOOKS) {
+        if (only_joins && t->n_samples >= WHERE_SAMPLES_MIN) {
                 *ret = where_rule_of_threads();
                 return 0;
         }
@@ -408,9 +408,10 @@ static int find_where(const struct where_finder *w, const struct stack_log *log,
                         continue;
                 is_answered = false;
                 r = take_answer(w, list, belongs, what, rules[i], &t, &answered);
-                if (r < 0 || t.looks < WHERE_LEAST_LOOKS)
+                if (r < 0 || t.n_samples < WHERE_SAMPLES_MIN)
                         continue;
-                struct where_part part = {.rule = answered, .seconds = t.seconds, .looks = t.looks};
+                struct where_part part = {
+                    .rule = answered, .seconds = t.seconds, .n_samples = t.n_samples};
                 part.n = line_tally_places(&t, log->table, part.places);
                 if (part.n > 0)
                         ret->parts[ret->n++] = part;

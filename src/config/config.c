@@ -106,7 +106,7 @@ static int out_of_range(const struct naming *n, const char *value, struct err *e
                         o->type == OPTION_SECONDS ? "a time" : "a number", limits);
 }
 
-static bool truthy(const char *value, bool *ret)
+static bool parse_bool(const char *value, bool *ret)
 {
         static const char *const yes[] = {"", "1", "true", "yes", "on"};
         static const char *const no[] = {"0", "false", "no", "off"};
@@ -122,13 +122,13 @@ static bool truthy(const char *value, bool *ret)
 }
 
 /* The number of a value by the option's type; 0 for texts. */
-static int parse(const struct naming *n, const char *value, double *ret, struct err *err)
+static int parse_value(const struct naming *n, const char *value, double *ret, struct err *err)
 {
         bool flag;
         *ret = 0;
         switch (n->o.type) {
         case OPTION_FLAG:
-                if (!truthy(value, &flag))
+                if (!parse_bool(value, &flag))
                         return bad_value(n, value, "yes or no", err);
                 *ret = flag;
                 return 0;
@@ -165,7 +165,7 @@ static int check_value(const struct config *c, enum option option, const char *w
                        const char *name, const char *value, double *ret, struct err *err)
 {
         const struct naming n = {where, name, c->command, option_for(option, c->command)};
-        int r = parse(&n, value, ret, err);
+        int r = parse_value(&n, value, ret, err);
         if (r == 0 && is_number(n.o.type) && !(*ret >= n.o.least && *ret <= n.o.most))
                 r = out_of_range(&n, value, err);
         return r;
@@ -192,9 +192,9 @@ static int config_keep(struct setting *s, enum option option, const char *name, 
         return 0;
 }
 
-/* Checks and keeps a value, unless one is there that wins. */
-static int set(struct config *c, enum option option, const char *where, const char *name,
-               const char *value, enum origin origin, struct err *err)
+/* Checks and keeps a value, unless one is present that wins. */
+static int set_option(struct config *c, enum option option, const char *where, const char *name,
+                      const char *value, enum origin origin, struct err *err)
 {
         struct setting *s = &c->settings[option];
         double number;
@@ -210,7 +210,7 @@ static int set(struct config *c, enum option option, const char *where, const ch
 
 int config_put(struct config *c, enum option option, const char *value, struct err *err)
 {
-        return set(c, option, "--", option_info(option)->name, value, ORIGIN_FLAG, err);
+        return set_option(c, option, "--", option_info(option)->name, value, ORIGIN_FLAG, err);
 }
 
 static int not_taken(const struct config *c, const char *name, struct err *err)
@@ -320,8 +320,8 @@ int config_set(struct config *c, const char *name, const char *value, struct err
                 return err_set(err, ERR_USAGE, "%s: a value has at most %d bytes", name,
                                CONFIG_VALUE_MAX);
         if (f.value || value)
-                return set(c, (enum option)f.option, "", f.name, f.value ? f.value : value,
-                           ORIGIN_FLAG, err);
+                return set_option(c, (enum option)f.option, "", f.name, f.value ? f.value : value,
+                                  ORIGIN_FLAG, err);
         free(c->settings[f.option].text);
         c->settings[f.option] = (struct setting){0};
         return 0;
@@ -377,8 +377,8 @@ static int file_entry(void *user, const char *section, const char *name, const c
                 f->result = unknown_option(where, name, strlen(name), f->err);
         else if (option_applies((enum option)found.option, command) &&
                  (!section[0] || (command && strcmp(section, command) == 0)))
-                f->result = set(f->config, (enum option)found.option, where, found.name, value,
-                                ORIGIN_FILE, f->err);
+                f->result = set_option(f->config, (enum option)found.option, where, found.name,
+                                       value, ORIGIN_FILE, f->err);
         return f->result == 0;
 }
 
@@ -442,7 +442,7 @@ static int read_variable(struct config *c, enum option option, const char *name,
         const char *value = get_env(variable);
         if (!value || !*value)
                 return 0;
-        return set(c, option, "the environment's ", name, value, ORIGIN_ENVIRONMENT, err);
+        return set_option(c, option, "the environment's ", name, value, ORIGIN_ENVIRONMENT, err);
 }
 
 int config_read_environment(struct config *c, const char *(*get_env)(const char *name),
@@ -476,7 +476,7 @@ static int keep_given(struct config *c, struct reader *in, enum option option, c
         return r;
 }
 
-/* Whether the command takes the option at all is told first, and known to config_bind. */
+/* Whether the command takes the option at all is reported first, and known to config_bind. */
 static int keep_bare(struct config *c, struct reader *in, enum option option, const char *name)
 {
         int r = keep_given(c, in, option, name, "");

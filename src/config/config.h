@@ -89,7 +89,7 @@ void config_finish(struct config *c);
 /*
  * Flags and words, in any order; argv[0] is passed over. Values are not checked yet: config_bind
  * does, when the command is known; until a word comes, those of the Python dashboard may be
- * abbreviated where c->no_command. takes_command tells of the first word whether the word after it
+ * abbreviated where c->no_command. takes_command reports the first word whether the word after it
  * and everything that follows is a command line of its own; NULL for none.
  */
 int config_read_args(struct config *c, int argc, char **argv,

@@ -96,7 +96,7 @@ bool option_applies(enum option option, const char *command)
         return has_word(options[option].commands, command_or_library(command));
 }
 
-static void apply(const struct variant *v, struct option_info *o)
+static void apply_variant(const struct variant *v, struct option_info *o)
 {
         o->metavar = v->metavar ? v->metavar : o->metavar;
         o->fallback = v->fallback ? v->fallback : o->fallback;
@@ -122,7 +122,7 @@ struct option_info option_for(enum option option, const char *command)
         for (size_t i = 0; i < ARRAY_LEN(variants); i++) {
                 if (variants[i].option == option &&
                     has_word(variants[i].commands, command_or_library(command)))
-                        apply(&variants[i], &o);
+                        apply_variant(&variants[i], &o);
         }
         for (size_t i = 0; i < ARRAY_LEN(letters); i++) {
                 if (letters[i].option == option)

@@ -30,7 +30,7 @@ static void no_gpu(const struct drm_passed *passed, struct result *ret)
         result_remedy(ret, "start the container with --device /dev/dri");
 }
 
-/* True when the kernel is older than what the GPU's driver needs to tell of processes. */
+/* True when the kernel is older than what the GPU's driver needs to report processes. */
 static bool too_old(const struct doctor *d, const struct drm_gpu *gpu, struct result *ret)
 {
         char release[64] = "";
@@ -123,19 +123,20 @@ void check_drm(const struct doctor *d, struct result *ret)
         struct drm_passed passed;
         struct strbuf list = {0};
         size_t n = 0, asleep = 0;
-        bool told = false;
+        bool reported = false;
         drm_find_gpus(d->source.root, gpus, DRM_GPUS_MAX, &n, &passed);
         if (n == 0)
                 no_gpu(&passed, ret);
         list_models(gpus, n, &list);
         for (size_t i = 0; i < n; i++) {
                 asleep += drm_is_suspended(&gpus[i]) == 1;
-                told = told || node_is_closed(d, &gpus[i], ret) || too_old(d, &gpus[i], ret);
+                reported =
+                    reported || node_is_closed(d, &gpus[i], ret) || too_old(d, &gpus[i], ret);
                 drm_forget_gpu(&gpus[i]);
         }
         if (asleep > 0)
                 strbuf_putf(&list, "; %zu of %zu asleep", asleep, n);
-        if (n > 0 && !told)
+        if (n > 0 && !reported)
                 result_say(ret, OUTCOME_OK, "%s: read through the kernel%s", strbuf_str(&list),
                            doctor_no_nvidia(d) ? "" : ", beside NVIDIA's");
         strbuf_finish(&list);

@@ -11,7 +11,7 @@
 #define NVML_DRIVER_NOT_LOADED 9
 #define NVML_MISMATCH 18
 
-static const char *plural(size_t n)
+static const char *plural_s(size_t n)
 {
         return n == 1 ? "" : "s";
 }
@@ -25,7 +25,7 @@ void check_hardware(const struct doctor *d, struct result *ret)
                 result_say(ret, OUTCOME_OK, "%zu x %s", d->n_gpus, d->gpus[0].model);
         else if (d->n_pci > 0)
                 result_say(ret, OUTCOME_WARN, "%zu NVIDIA device%s on the PCI bus, not in use",
-                           d->n_pci, plural(d->n_pci));
+                           d->n_pci, plural_s(d->n_pci));
         else if (d->n_drm > 0)
                 result_say(ret, OUTCOME_NOTE, "no NVIDIA GPU");
         else {
@@ -162,16 +162,16 @@ void check_gpm(const struct doctor *d, struct result *ret)
                 result_say(ret, OUTCOME_NOTE, "no GPU to ask");
         } else if (works == p->count) {
                 result_say(ret, OUTCOME_OK, "works on %u of %u GPU%s", works, p->count,
-                           plural(p->count));
+                           plural_s(p->count));
         } else if (supported > works) {
                 result_say(ret, OUTCOME_WARN,
                            "works on %u of %u GPU%s; a sample fails with NVML %d", works, p->count,
-                           plural(p->count), why);
+                           plural_s(p->count), why);
                 result_remedy(ret, "on a GPU cut into MIG slices, counters come per slice; else "
                                    "update the driver");
         } else {
                 result_say(ret, OUTCOME_WARN, "works on %u of %u GPU%s", works, p->count,
-                           plural(p->count));
+                           plural_s(p->count));
                 result_remedy(ret,
                               "GPM needs Hopper or newer and driver 520 or newer; older GPUs give "
                               "counters through DCGM: --backend dcgm");
@@ -205,7 +205,7 @@ static bool is_geforce(const char *name)
 }
 
 /* Which counters, who can give them, and how. */
-static void tell_what_counts(const struct doctor *d, const char *name, struct result *ret)
+static void advise_on_counters(const struct doctor *d, const char *name, struct result *ret)
 {
         char text[8192];
         bool kept = doctor_read(d, "/proc/driver/nvidia/params", text, sizeof(text)) &&
@@ -247,8 +247,8 @@ void check_verdicts(const struct doctor *d, struct result *ret)
                     ret, OUTCOME_NOTE,
                     "likely on %u of %u GPU%s without DCGM: decided from utilization, memory "
                     "traffic, power and clocks",
-                    without, p->count, plural(p->count));
-                tell_what_counts(d, first, ret);
+                    without, p->count, plural_s(p->count));
+                advise_on_counters(d, first, ret);
         }
 }
 

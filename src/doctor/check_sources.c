@@ -61,7 +61,7 @@ static void find_holders(const struct doctor *d, char *buf, size_t size)
 }
 
 /* Nobody needs dcgmi where NVML gives the counters, or where there is no GPU. */
-static void tell_failure(const struct doctor *d, const struct err *err, struct result *ret)
+static void report_failure(const struct doctor *d, const struct err *err, struct result *ret)
 {
         bool absent = strstr(err->msg, "not installed") != NULL;
         result_say(ret, absent ? OUTCOME_NOTE : OUTCOME_WARN, "%s", err->msg);
@@ -80,7 +80,7 @@ void check_dcgm(const struct doctor *d, struct result *ret)
         config.poll_ns = NS_PER_S;
         config.location = NULL;
         if (ops->open(&config, &source, &err) < 0) {
-                tell_failure(d, &err, ret);
+                report_failure(d, &err, ret);
                 return;
         }
         ops->trouble(source, &trouble);
@@ -128,8 +128,8 @@ static bool target_of(const char *location, struct probe_target *ret)
 }
 
 /* At the usual place may be anything. */
-static void tell_silent(const struct doctor *d, const struct probe_target *t, int status,
-                        struct result *ret)
+static void report_silent_port(const struct doctor *d, const struct probe_target *t, int status,
+                               struct result *ret)
 {
         if (status == 0 || !d->source.location) {
                 result_say(ret, OUTCOME_NOTE, "none at %s:%s", t->host, t->port);
@@ -164,7 +164,7 @@ static void check_one(const struct doctor *d, const struct probe_target *t, stru
         int status;
         switch (ask_exporter(t, &status)) {
         case ANSWER_SILENT:
-                tell_silent(d, t, status, ret);
+                report_silent_port(d, t, status, ret);
                 break;
         case ANSWER_OTHER:
                 result_say(ret, OUTCOME_NOTE, "%s:%s answers, not with DCGM's metrics", t->host,

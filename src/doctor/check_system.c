@@ -54,7 +54,7 @@ static bool names_what_exists(const struct doctor *d, struct selection *s, char 
 }
 
 /* HIP counts what ROCR leaves, so its numbers alone say nothing. */
-static bool depends(const struct doctor *d, const char *name)
+static bool has_dependency(const struct doctor *d, const char *name)
 {
         const char *rocr = d->get_env("ROCR_VISIBLE_DEVICES");
         return strcmp(name, "HIP_VISIBLE_DEVICES") == 0 && rocr && *rocr;
@@ -76,7 +76,7 @@ void check_visible(const struct doctor *d, struct result *ret)
                                    list);
                 } else if (!s.all && s.n == 0) {
                         result_say(ret, OUTCOME_WARN, "%s hides all GPUs: '%.60s'", v->name, list);
-                } else if (!depends(d, v->name) &&
+                } else if (!has_dependency(d, v->name) &&
                            !names_what_exists(d, &s, token, sizeof(token))) {
                         result_say(ret, OUTCOME_WARN, "%s names a GPU that is not here: '%s'",
                                    v->name, token);
@@ -145,7 +145,7 @@ void check_cgroup(const struct doctor *d, struct result *ret)
         }
 }
 
-static bool exists(const struct doctor *d, const char *path)
+static bool path_exists(const struct doctor *d, const char *path)
 {
         char full[4096];
         struct stat st;
@@ -159,7 +159,7 @@ static bool exists(const struct doctor *d, const char *path)
 void check_pids(const struct doctor *d, struct result *ret)
 {
         char path[4096], link[64] = "";
-        bool container = exists(d, "/.dockerenv") || exists(d, "/run/.containerenv") ||
+        bool container = path_exists(d, "/.dockerenv") || path_exists(d, "/run/.containerenv") ||
                          d->get_env("container") || d->get_env("KUBERNETES_SERVICE_HOST");
         snprintf(path, sizeof(path), "%s/proc/self/ns/pid", d->source.root);
         ssize_t n = readlink(path, link, sizeof(link) - 1);

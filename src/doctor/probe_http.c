@@ -32,7 +32,7 @@ static bool connect_within(int fd, const struct addrinfo *a, int64_t until_ns)
                getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
 }
 
-static int dial(const char *host, const char *port, int64_t until_ns)
+static int connect_until(const char *host, const char *port, int64_t until_ns)
 {
         struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
         char name[sizeof(((struct probe_target *)0)->host)];
@@ -66,7 +66,7 @@ static bool probe_http_ask(int fd, const struct probe_target *t)
         return sent;
 }
 
-/* "HTTP/1.1 200 OK": 200; 0 when it is no answer of HTTP. */
+/* "HTTP/1.1 200 OK": 200; 0 when it is not an answer of HTTP. */
 static int status_of(const char *buf, size_t n)
 {
         int status = 0;
@@ -81,7 +81,7 @@ size_t probe_http(const struct probe_target *t, char *buf, size_t size, int *ret
 {
         int64_t until = clock_mono_ns() + PATIENCE_NS;
         size_t n = 0;
-        CLEANUP(closep) int fd = dial(t->host, t->port, until);
+        CLEANUP(closep) int fd = connect_until(t->host, t->port, until);
         *ret_status = 0;
         if (fd < 0 || !probe_http_ask(fd, t))
                 return 0;

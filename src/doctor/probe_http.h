@@ -1,4 +1,4 @@
-/* One HTTP GET, bounded in time and size, good enough to see whether an exporter is there. */
+/* One HTTP GET, bounded in time and size, good enough to see whether an exporter is present. */
 #pragma once
 
 #include <stddef.h>

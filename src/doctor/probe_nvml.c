@@ -48,7 +48,7 @@ struct nvml {
         struct nvml_probe *probe;
 };
 
-/* Looks a symbol up and notes its name, so that a call that hangs can be told. */
+/* Looks a symbol up and notes its name, so that a call that hangs can be reported. */
 static void *probe_nvml_find(const struct nvml *n, const char *name)
 {
         snprintf(n->probe->call, sizeof(n->probe->call), "%s", name);

@@ -20,7 +20,7 @@ struct nvml_probe_gpu {
 };
 
 struct nvml_probe {
-        bool loaded;                 /* the library is there */
+        bool loaded;                 /* the library is present */
         char problem[200];           /* why it is not */
         int init;                    /* NVML's answer; NVML_UNKNOWN when not asked */
         char error[NVML_PROBE_TEXT]; /* what the library calls that answer */

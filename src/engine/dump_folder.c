@@ -163,7 +163,7 @@ static int list_dumps(int folder, struct dump_list *ret)
 }
 
 /* Makes room for one more of a size. */
-static void prune(int folder, size_t len)
+static void prune_dumps(int folder, size_t len)
 {
         struct dump_list all = {0};
         if (list_dumps(folder, &all) == 0) {
@@ -230,7 +230,7 @@ static int give_name(int folder, const char *part, int64_t wall_ns, char *ret, s
         return r;
 }
 
-static int refuse(int code, struct err *err)
+static int refuse_folder(int code, struct err *err)
 {
         err_set(err, code, "cannot write the dump: %s",
                 code == -ENOSPC ? "the disk is nearly full" : strerror(-code));
@@ -241,9 +241,9 @@ int dump_folder_put(int folder, int64_t wall_ns, const unsigned char *image, siz
                     size_t size, struct err *err)
 {
         char part[NAME_BYTES], name[NAME_BYTES];
-        prune(folder, len);
+        prune_dumps(folder, len);
         if (!has_room(folder, len))
-                return refuse(-ENOSPC, err);
+                return refuse_folder(-ENOSPC, err);
         snprintf(part, sizeof(part), PART_PREFIX "%ld-%lld", (long)getpid(), (long long)wall_ns);
         int r = write_part(folder, part, image, len);
         if (r == 0) {
@@ -252,7 +252,7 @@ int dump_folder_put(int folder, int64_t wall_ns, const unsigned char *image, siz
                         unlinkat(folder, part, 0);
         }
         if (r < 0)
-                return refuse(r, err);
+                return refuse_folder(r, err);
         fsync(folder);
         snprintf(ret, size, "%s", name);
         return 0;

@@ -21,7 +21,7 @@ struct dump_run;
  */
 int dump_run_open(const char *folder, const char *program, const char *dumps, struct dump_run **ret,
                   struct err *err);
-/* Writes what is new. It may wait for a disk. NULL is fine, here and below. */
+/* Writes what is new. It may wait for a disk. NULL is allowed, here and below. */
 void dump_run_update(struct dump_run *run, const struct dump_status *status);
 /* Takes the file away again. */
 void dump_run_close(struct dump_run *run);

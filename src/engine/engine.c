@@ -13,7 +13,7 @@
 #define PATIENCE_NS NS_PER_S
 #define CLOSE_PATIENCE_NS (50 * NS_PER_MS)
 
-void engine_tell(struct engine *e)
+void engine_wake_waiters(struct engine *e)
 {
         life_wake(e->fd);
 }
@@ -22,7 +22,7 @@ void engine_wake(struct engine *e)
 {
         if (e->pipeline && (e->crew.stop || e->reopen))
                 pipeline_interrupt(e->pipeline);
-        crew_tell(&e->crew);
+        crew_request_stop(&e->crew);
 }
 
 void engine_note_store(struct engine *e, const struct err *err)
@@ -54,7 +54,7 @@ static void wait_for_samplers(struct engine *e)
         crew_unlock(&e->crew);
         if (!e->host)
                 return;
-        /* A sampler that hangs has not told it to. */
+        /* A sampler that hangs has not reported it to. */
         host_beat_stop(e->host);
         host_beat_wait(e->host, MAX(end - clock_mono_ns(), PATIENCE_NS / 4), &unused);
 }
@@ -83,7 +83,7 @@ static void write_out(void *arg)
         }
         crew_lock(&e->crew);
         e->written = true;
-        crew_tell(&e->crew);
+        crew_request_stop(&e->crew);
         crew_unlock(&e->crew);
 }
 
@@ -105,7 +105,7 @@ static void see_host(void *arg, const struct host *host)
 static void end_with_target(void *arg)
 {
         engine_stop(arg);
-        engine_tell(arg);
+        engine_wake_waiters(arg);
 }
 
 static int start_host(struct engine *e, struct err *err)
@@ -245,7 +245,7 @@ static int engine_prepare(struct engine *e)
         e->list_processes = !c->processes_on_wish;
         if (e->pipeline) {
                 pipeline_want_processes(e->pipeline, e->list_processes);
-                pipeline_look_at_processes(e->pipeline, c->processes_on_wish);
+                pipeline_watch_processes(e->pipeline, c->processes_on_wish);
         }
         if (e->fd < 0)
                 return -errno;

@@ -14,8 +14,8 @@
 #include "model/trend.h"
 #include "session/session.h"
 
-/* The kernel counts CPU time in hundredths of a second: shorter ticks of the host would tell noise.
- */
+/* The kernel counts CPU time in hundredths of a second: shorter ticks of the host would report
+ * noise. */
 #define ENGINE_HOST_MIN_NS (NS_PER_S / 10)
 
 struct engine_config {
@@ -32,8 +32,7 @@ struct engine_config {
         int64_t duration_ns; /* stop after so long; 0 never */
         bool restamp;        /* frames are of now, whatever a capture says */
         bool until_stopped;  /* keep ticking after the pipeline has ended */
-        /* Frames tell who uses the GPUs, which costs something, only after engine_list_processes.
-         */
+        /* Frames say who uses the GPUs, which costs something, only after engine_list_processes. */
         bool processes_on_wish;
         size_t history; /* samples of the GPUs that are kept; 0 for none */
         bool keep;      /* engine_take is used */
@@ -92,15 +91,15 @@ struct listing *engine_listing(const struct engine *e);
 /* Stops, waits for all threads, and frees. A source that hangs is waited for only a little. */
 void engine_finish(struct engine *e, struct engine_result *ret);
 /* Stops and returns at once; threads that hang are left behind with what they hold. For an engine
- * that uses nothing of the caller's: neither pipeline, host, session nor calls. NULL is fine. */
+ * that uses nothing of the caller's: neither pipeline, host, session nor calls. NULL is allowed. */
 void engine_close(struct engine *e);
 
 enum engine_state {
         ENGINE_STARTING, /* no frame yet */
         ENGINE_RUNNING,
         ENGINE_PAUSED,
-        ENGINE_ENDED,  /* the capture is at its end; winding back goes on */
-        ENGINE_FAILED, /* err tells why; a live source is tried again by and by */
+        ENGINE_ENDED,  /* the capture is at its end; winding back continues */
+        ENGINE_FAILED, /* err says why; a live source is tried again by and by */
 };
 
 struct engine_status {
@@ -144,9 +143,9 @@ void engine_step(struct engine *e, int by);
 /* To the first frame at or after a time from the beginning. False when the source cannot. */
 bool engine_seek(struct engine *e, int64_t position_ns);
 void engine_set_speed(struct engine *e, double speed);
-/* Frames tell who uses the GPUs from now on, or do not. */
+/* Frames say who uses the GPUs from now on, or do not. */
 void engine_list_processes(struct engine *e, bool list);
-/* Opens a live source anew with another interval, which its floor may raise. */
+/* Opens a live source again with another interval, which its floor may raise. */
 void engine_set_interval(struct engine *e, int64_t ns);
 /* Reads other levels of a host that the engine opened. */
 void engine_set_levels(struct engine *e, unsigned levels);

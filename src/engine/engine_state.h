@@ -37,14 +37,14 @@ struct engine {
         int64_t published_mono_ns, asked_mono_ns;
         bool sampled, written; /* the workers have ended */
         bool abandoned;        /* the sampler hangs, and may return */
-        struct shown shown;    /* but for what is being filled */
+        struct shown shown;    /* except for what is being filled */
 
         /* The sampler's own; the times are changed under the lock. */
         bool begun;      /* a frame came since the source was opened */
         int64_t last_ns; /* when the last tick came */
-        bool provenance_kept, flight_told;
+        bool provenance_kept, flight_reported;
         struct node_notes nodes;
-        struct host *recorded; /* the host of a recording as it was told last; NULL for none */
+        struct host *recorded; /* the host of a recording as it was reported last; NULL for none */
         int64_t recorded_ns;   /* when that was recorded */
         int64_t first_wall_ns, last_wall_ns;
         int64_t anchor_wall_ns, anchor_mono_ns;
@@ -53,7 +53,7 @@ struct engine {
 /* --- engine.c -------------------------------------------------------------------------------- */
 
 /* Makes the engine's descriptor readable. */
-void engine_tell(struct engine *e);
+void engine_wake_waiters(struct engine *e);
 /* Lock held: wakes the sampler, also out of its source when that is to be left. */
 void engine_wake(struct engine *e);
 /* Keeps the first failure of the session. */
@@ -65,11 +65,11 @@ void engine_wait_until(struct engine *e, int64_t mono_ns);
 
 /* The GPUs' thread. */
 void engine_sample(void *arg);
-/* Whether frames are of now, so that late ones can be told. */
+/* Whether frames are of now, so that late ones can be reported. */
 bool engine_is_live(const struct engine *e);
 /* One frame of the source: 1, 0 at its end, or a negative code. */
 int engine_ask(struct engine *e, const struct frame **ret, struct err *err);
-/* A frame has come: it is counted, remembered, kept and told. 0 or a negative code with err. */
+/* A frame has come: it is counted, remembered, kept and reported. 0 or a negative code with err. */
 int engine_take_in(struct engine *e, const struct frame *frame, struct err *err);
 /* Hands a frame over to whom takes the newest. As above. */
 int engine_publish(struct engine *e, const struct frame *frame, struct err *err);

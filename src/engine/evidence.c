@@ -15,7 +15,7 @@ size_t evidence_place(struct evidence_join *j, const char *label)
         return j->n++;
 }
 
-void evidence_tell(struct evidence_join *j, const struct gpu_use *u, struct host_reader *reader)
+void evidence_publish(struct evidence_join *j, const struct gpu_use *u, struct host_reader *reader)
 {
         struct host_holder holders[GPU_USE_PROCESSES_MAX];
         size_t place[HOST_GPUS_MAX], n = 0;

@@ -14,4 +14,4 @@ struct evidence_join {
 /* The place of a GPU, a new one when it has none; HOST_GPUS_MAX when there are too many. */
 size_t evidence_place(struct evidence_join *j, const char *label);
 /* The next ticks are about these holders. */
-void evidence_tell(struct evidence_join *j, const struct gpu_use *u, struct host_reader *reader);
+void evidence_publish(struct evidence_join *j, const struct gpu_use *u, struct host_reader *reader);

@@ -278,14 +278,14 @@ static void write_dump(void *arg)
         dump_run_update(f->run, &now);
         crew_lock(&f->crew);
         f->writing = false;
-        crew_tell(&f->crew);
+        crew_request_stop(&f->crew);
         crew_unlock(&f->crew);
         life_wake(f->wake);
 }
 
 /* --- the keeper ------------------------------------------------------------------------------ */
 
-static void commit(struct flight *f, bool all)
+static void commit_history(struct flight *f, bool all)
 {
         int64_t kept = 0;
         atomic_store(&f->full, false);
@@ -322,7 +322,7 @@ static bool take_due(struct flight *f, bool at_once)
 
 static void start_dump(struct flight *f)
 {
-        commit(f, true);
+        commit_history(f, true);
         if (crew_start(&f->crew, write_dump, f) < 0)
                 write_dump(f);
 }
@@ -347,7 +347,7 @@ static int rest_ms(struct flight *f)
         return until <= now ? 0 : (int)MIN((until - now) / NS_PER_MS + 1, (int64_t)INT32_MAX);
 }
 
-static void keep(void *arg)
+static void flight_thread(void *arg)
 {
         struct flight *f = arg;
         f->committed_ns = clock_mono_ns();
@@ -362,7 +362,7 @@ static void keep(void *arg)
                         start_dump(f);
                 else if (atomic_load(&f->full) ||
                          clock_mono_ns() - f->committed_ns >= COMMIT_EVERY_NS)
-                        commit(f, clock_mono_ns() - f->committed_ns >= COMMIT_EVERY_NS);
+                        commit_history(f, clock_mono_ns() - f->committed_ns >= COMMIT_EVERY_NS);
         }
         if (take_due(f, true))
                 start_dump(f);
@@ -391,7 +391,7 @@ static int watch_signal(void)
         return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static int prepare(struct flight *f, const struct flight_config *config, struct err *err)
+static int prepare_flight(struct flight *f, const struct flight_config *config, struct err *err)
 {
         f->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (f->wake < 0)
@@ -421,9 +421,9 @@ int flight_open(const struct flight_config *config, struct flight **ret, struct 
         f->wake = f->signals = f->folder = -1;
         f->keep_ns = config->keep_ns;
         f->due_ns = INT64_MAX;
-        int r = prepare(f, config, err);
+        int r = prepare_flight(f, config, err);
         if (r == 0) {
-                r = crew_start(&f->crew, keep, f);
+                r = crew_start(&f->crew, flight_thread, f);
                 if (r < 0)
                         err_set(err, r, "cannot start a thread: %s", strerror(-r));
         }

@@ -29,7 +29,7 @@ struct flight_config {
         const char *folder;  /* of dumps: made for this user alone; copied */
         const char *program; /* the command that keeps it, for 'assay dump'; copied */
         bool takes_signal;   /* SIGUSR1 asks for a dump: the caller's thread is the program's main
-                                one, and no other is there that takes it */
+                              * one, and no other is present that takes it */
         const char *runs;    /* where it is entered, so that 'assay dump' finds it; NULL: nowhere */
         double interval_s;   /* between the ticks of the GPUs; 0 when not known */
 };
@@ -37,7 +37,7 @@ struct flight_config {
 /* Starts. 0, or a negative code with err, where the folder cannot be used. */
 int flight_open(const struct flight_config *config, struct flight **ret, struct err *err);
 /* Writes what is asked for, within a moment, and ends; a disk that hangs is left behind. NULL is
- * fine. */
+ * allowed. */
 void flight_close(struct flight *f);
 
 /*

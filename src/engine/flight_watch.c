@@ -22,7 +22,7 @@ static uint32_t find_new_xid(const struct flight_seen *seen, const struct sample
         return is_new ? (uint32_t)last.v : 0;
 }
 
-/* One that only says that a program ended is no event. */
+/* One that only says that a program ended is not an event. */
 static bool is_xid_worth_keeping(uint32_t xid)
 {
         const struct xid_info *info = xid_info(xid);
@@ -51,7 +51,7 @@ static enum health_reason find_new_crit(const struct flight_seen *seen, const st
         return HEALTH_REASON_COUNT;
 }
 
-#define STALLED_S 30.0 /* shorter ones mostly go on */
+#define STALLED_S 30.0 /* shorter ones mostly continue */
 
 static bool is_stalled_long(const struct row *row)
 {

@@ -7,7 +7,7 @@
 /* GPUs and slices that a recorder keeps, by slot. */
 #define FLIGHT_GPUS_MAX 128
 
-/* What was last known of a GPU. What it begins with is no event. */
+/* What was last known of a GPU. What it begins with is not an event. */
 struct flight_seen {
         bool known;
         uint32_t findings;

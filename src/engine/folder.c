@@ -121,7 +121,7 @@ static int identify_gpus(struct session_reader *r, struct run_identity *ret)
         return ret->gpus ? 0 : -ENOMEM;
 }
 
-static int identify(const char *path, struct run_identity *ret)
+static int identify_file(const char *path, struct run_identity *ret)
 {
         struct session_reader *r = NULL;
         struct run_facts facts;
@@ -186,7 +186,8 @@ static void close_gaps(struct folder *f, const struct run_identity *runs, const 
         f->n = n;
 }
 
-static void decide(struct folder *f, const struct run_identity *runs, size_t *group, size_t *place)
+static void decide_groups(struct folder *f, const struct run_identity *runs, size_t *group,
+                          size_t *place)
 {
         runs_group(runs, f->n, group);
         size_t job = find_main_job(runs, f->n, group);
@@ -205,7 +206,7 @@ static void decide(struct folder *f, const struct run_identity *runs, size_t *gr
 }
 
 /* Of the paths that are listed. Too many are the reader's to refuse. */
-static int understand(struct folder *f)
+static int group_runs(struct folder *f)
 {
         size_t n = f->n;
         struct run_identity *runs = calloc(n + 1, sizeof(*runs));
@@ -215,9 +216,9 @@ static int understand(struct folder *f)
         int r = runs && group && place && f->group && f->is_job ? 0 : -ENOMEM;
         f->kind = n > 0 ? FOLDER_RUNS : FOLDER_NONE;
         for (size_t i = 0; r == 0 && n <= JOB_RANKS_MAX && i < n; i++)
-                r = identify(f->paths[i], &runs[i]);
+                r = identify_file(f->paths[i], &runs[i]);
         if (r == 0 && n > 0 && n <= JOB_RANKS_MAX)
-                decide(f, runs, group, place);
+                decide_groups(f, runs, group, place);
         for (size_t i = 0; runs && i < n; i++)
                 free(runs[i].gpus);
         free(runs);
@@ -299,7 +300,7 @@ int folder_read(const char *path, struct folder *ret)
 {
         int r = folder_list(path, ret);
         if (r == 0)
-                r = understand(ret);
+                r = group_runs(ret);
         if (r < 0)
                 folder_finish(ret);
         return r;
@@ -328,7 +329,7 @@ int folder_of_files(const char *const *paths, size_t n, struct folder *ret)
         for (size_t i = 0; r == 0 && i < n; i++)
                 r = folder_add(ret, paths[i]);
         if (r == 0)
-                r = understand(ret);
+                r = group_runs(ret);
         if (r < 0)
                 folder_finish(ret);
         return r;

@@ -36,5 +36,5 @@ void folder_finish(struct folder *f);
 /* Whether a folder has sessions; quick. */
 bool folder_is_one(const char *path);
 /* The error for who needs one recording, or one job, and was given several unrelated ones; 0 where
- * that is no trouble. */
+ * that is not a trouble. */
 int folder_check_related(const struct folder *f, const char *path, struct err *err);

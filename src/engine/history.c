@@ -10,7 +10,7 @@
 
 /* One entity. The k-th sample is at k % samples in every ring. */
 struct past {
-        metric_set *there; /* which metrics had a value */
+        metric_set *present; /* which metrics had a value */
         float *rings[METRIC_COUNT];
         uint8_t (*said)[3]; /* class, limiter, held_by */
 };
@@ -44,7 +44,7 @@ void history_close(struct history *h)
         if (!h)
                 return;
         for (size_t i = 0; i < h->n; i++) {
-                free(h->pasts[i].there);
+                free(h->pasts[i].present);
                 free(h->pasts[i].said);
                 for (size_t m = 0; m < METRIC_COUNT; m++)
                         free(h->pasts[i].rings[m]);
@@ -71,12 +71,12 @@ static bool shrink_ring(const struct history *h, void *ring, size_t size, size_t
         return true;
 }
 
-static int shrink(struct history *h, size_t samples)
+static int shrink_history(struct history *h, size_t samples)
 {
         bool fine = shrink_ring(h, &h->times, sizeof(*h->times), samples);
         for (size_t i = 0; fine && i < h->n; i++) {
                 struct past *p = &h->pasts[i];
-                fine = shrink_ring(h, &p->there, sizeof(*p->there), samples) &&
+                fine = shrink_ring(h, &p->present, sizeof(*p->present), samples) &&
                        shrink_ring(h, &p->said, sizeof(*p->said), samples);
                 for (size_t m = 0; fine && m < METRIC_COUNT; m++)
                         fine = shrink_ring(h, &p->rings[m], sizeof(float), samples);
@@ -87,7 +87,7 @@ static int shrink(struct history *h, size_t samples)
 }
 
 /* Many GPUs have a shorter past each, so that all together take a bounded share of memory. */
-static int fit(struct history *h, const struct frame *frame)
+static int fit_history(struct history *h, const struct frame *frame)
 {
         size_t metrics = 0;
         for (size_t m = 0; frame->n > 0 && m < METRIC_COUNT; m++)
@@ -95,7 +95,7 @@ static int fit(struct history *h, const struct frame *frame)
         size_t a_sample = frame->n * (sizeof(metric_set) + 3 + metrics * sizeof(float));
         size_t most = MAX((size_t)HISTORY_BYTES_MAX / MAX(a_sample, (size_t)1),
                           (size_t)HISTORY_SAMPLES_LEAST);
-        return frame->n > HISTORY_FEW_GPUS && most < h->samples ? shrink(h, most) : 0;
+        return frame->n > HISTORY_FEW_GPUS && most < h->samples ? shrink_history(h, most) : 0;
 }
 
 static struct past *past_of(struct history *h, uint32_t slot)
@@ -103,11 +103,11 @@ static struct past *past_of(struct history *h, uint32_t slot)
         if (slot >= h->n && !LIST_EXTEND(h->pasts, h->n, MAX((size_t)slot + 1, h->n * 2)))
                 return NULL;
         struct past *p = &h->pasts[slot];
-        if (!p->there)
-                p->there = calloc(h->samples, sizeof(*p->there));
+        if (!p->present)
+                p->present = calloc(h->samples, sizeof(*p->present));
         if (!p->said)
                 p->said = calloc(h->samples, sizeof(*p->said));
-        return p->there && p->said ? p : NULL;
+        return p->present && p->said ? p : NULL;
 }
 
 static int history_add_row(struct history *h, const struct row *row, size_t at)
@@ -115,7 +115,7 @@ static int history_add_row(struct history *h, const struct row *row, size_t at)
         struct past *p = past_of(h, row->sample.who->slot);
         if (!p)
                 return -ENOMEM;
-        metric_set there = 0;
+        metric_set present = 0;
         for (size_t m = 0; m < METRIC_COUNT; m++) {
                 struct value v = row->sample.m[m];
                 /* An old value was in the past already. */
@@ -124,9 +124,9 @@ static int history_add_row(struct history *h, const struct row *row, size_t at)
                 if (!p->rings[m] && !(p->rings[m] = calloc(h->samples, sizeof(float))))
                         return -ENOMEM;
                 p->rings[m][at] = (float)v.v;
-                there |= (metric_set)1 << m;
+                present |= (metric_set)1 << m;
         }
-        p->there[at] = there;
+        p->present[at] = present;
         p->said[at][0] = (uint8_t)row->verdict.workload;
         p->said[at][1] = row->limit.limiter;
         p->said[at][2] = row->limit.held_by;
@@ -141,13 +141,13 @@ static int64_t time_of(const struct history *h, uint64_t k)
 int history_push(struct history *h, const struct frame *frame)
 {
         pthread_mutex_lock(&h->lock);
-        int r = fit(h, frame);
+        int r = fit_history(h, frame);
         while (h->next > h->first && time_of(h, h->next - 1) >= frame->wall_ns)
                 h->next--;
         size_t at = (size_t)(h->next % h->samples);
         for (size_t i = 0; r == 0 && i < h->n; i++) {
-                if (h->pasts[i].there)
-                        h->pasts[i].there[at] = 0;
+                if (h->pasts[i].present)
+                        h->pasts[i].present[at] = 0;
         }
         h->times[at] = frame->wall_ns;
         for (size_t i = 0; r == 0 && i < frame->n; i++)
@@ -191,7 +191,7 @@ size_t history_copy(struct history *h, uint32_t slot, enum metric metric, int64_
                 const float *ring = p->rings[metric];
                 for (size_t at = lo % h->samples; n < hi - lo; at = next_place(h, at))
                         ret[n++] =
-                            (struct point){h->times[at], ring[at], p->there[at] >> metric & 1};
+                            (struct point){h->times[at], ring[at], p->present[at] >> metric & 1};
         }
         pthread_mutex_unlock(&h->lock);
         return n;
@@ -210,7 +210,7 @@ size_t history_said(struct history *h, uint32_t slot, int64_t from, int64_t unti
                 const struct past *p = &h->pasts[slot];
                 for (size_t at = lo % h->samples; n < hi - lo; at = next_place(h, at))
                         ret[n++] = (struct said){h->times[at], p->said[at][0], p->said[at][1],
-                                                 p->said[at][2], p->there[at] != 0};
+                                                 p->said[at][2], p->present[at] != 0};
         }
         pthread_mutex_unlock(&h->lock);
         return n;
@@ -220,21 +220,21 @@ bool history_before(struct history *h, int64_t wall_ns, int64_t *ret)
 {
         pthread_mutex_lock(&h->lock);
         uint64_t k = history_find(h, wall_ns);
-        bool there = k > h->first;
-        if (there)
+        bool present = k > h->first;
+        if (present)
                 *ret = time_of(h, k - 1);
         pthread_mutex_unlock(&h->lock);
-        return there;
+        return present;
 }
 
 bool history_since(struct history *h, int64_t *ret)
 {
         pthread_mutex_lock(&h->lock);
-        bool there = h->next > h->first;
-        if (there)
+        bool present = h->next > h->first;
+        if (present)
                 *ret = time_of(h, h->first);
         pthread_mutex_unlock(&h->lock);
-        return there;
+        return present;
 }
 
 static size_t copy_of(void *arg, uint32_t slot, enum metric metric, int64_t from, int64_t until,

@@ -17,7 +17,7 @@ struct host_view {
         struct serving_beat *serving; /* NULL where no model servers are asked */
 };
 
-/* Those that are looked for, and not named, are no reason to fail. */
+/* Those that are searched for, and not named, are no reason to fail. */
 static int open_serving(struct host_view *v, const struct host_config *config, struct err *err)
 {
         const struct serving_config sc = {
@@ -130,7 +130,7 @@ void gpu_use_take(struct gpu_use *u, const struct frame *frame)
                 u->processes[at].pid = p->pid;
                 u->processes[at].gpu = (uint16_t)gpu;
                 u->processes[at].use = (struct level_gpu){0};
-                /* What is told of a slice is not a share of the GPU. */
+                /* What is reported a slice is not a share of the GPU. */
                 if (p->on.gi < 0)
                         u->processes[at].use = (struct level_gpu){.util = p->sm_util,
                                                                   .mem_copy_util = p->mem_copy_util,
@@ -140,7 +140,7 @@ void gpu_use_take(struct gpu_use *u, const struct frame *frame)
 
 void host_view_see(struct host_view *v, const struct gpu_use *u)
 {
-        evidence_tell(&v->places, u, v->reader);
+        evidence_publish(&v->places, u, v->reader);
 }
 
 void host_view_join(struct host_view *v, struct host *h, const struct gpu_use *u)

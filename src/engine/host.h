@@ -30,7 +30,7 @@ struct gpu_use {
         char labels[HOST_GPUS_MAX][ENTITY_LABEL_MAX];
         int32_t indices[HOST_GPUS_MAX]; /* beside them */
         struct level_gpu devices[HOST_GPUS_MAX];
-        bool knows_processes; /* the source tells which there are */
+        bool knows_processes; /* the source says which there are */
         size_t n_processes;   /* that hold a GPU */
         struct {
                 int32_t pid;

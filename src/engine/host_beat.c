@@ -83,7 +83,7 @@ static void publish_host(struct host_beat *h, const struct host *host)
 }
 
 /* False when there is nothing more to read. */
-static bool tick(struct host_beat *h)
+static bool host_tick(struct host_beat *h)
 {
         struct host *host;
         beat_take(&h->result.beat, clock_mono_ns());
@@ -109,7 +109,7 @@ static bool tick(struct host_beat *h)
 }
 
 /* Waits for the next beat, or until other levels are wanted. False when it is time to end. */
-static bool rest(struct host_beat *h)
+static bool rest_until_beat(struct host_beat *h)
 {
         int64_t due = clock_mono_ns() + beat_remaining(&h->result.beat, clock_mono_ns());
         crew_lock(&h->crew);
@@ -132,10 +132,10 @@ static void keep_beat(void *arg)
                                 &h->stacks, NULL);
         beat_start(&h->result.beat, clock_mono_ns(), h->config.interval_ns);
         do {
-                more = tick(h);
-        } while (more && rest(h));
+                more = host_tick(h);
+        } while (more && rest_until_beat(h));
         if (more && clock_mono_ns() - h->last_ns >= LAST_MIN_NS)
-                tick(h);
+                host_tick(h);
         if (user)
                 crew_part(user);
 }
@@ -195,7 +195,7 @@ void host_beat_set_levels(struct host_beat *h, unsigned levels)
 {
         crew_lock(&h->crew);
         if (h->levels != levels)
-                crew_tell(&h->crew);
+                crew_request_stop(&h->crew);
         h->levels = levels;
         crew_unlock(&h->crew);
 }

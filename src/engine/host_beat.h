@@ -1,6 +1,6 @@
 /*
  * The host on a worker and a beat of its own, so that a driver that hangs does not stop it, nor it
- * the frames. Each tick is told, kept for whoever takes the newest, and put into a session.
+ * the frames. Each tick is reported, kept for anyone who takes the newest, and put into a session.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct host_beat_config {
         struct host_view *view;
         struct host_config host;
         struct flight *flight;   /* NULL: none */
-        struct session *session; /* NULL: ticks are only told */
+        struct session *session; /* NULL: ticks are only reported */
         double stacks_hz;        /* looks a second at stacks, for session and keep; 0 for none */
         int64_t interval_ns;
         bool keep;             /* host_beat_take is used */
@@ -54,5 +54,5 @@ struct host_beat_result {
 
 /* Waits so long for the end. False when it has not come; then the result stays untouched. */
 bool host_beat_wait(struct host_beat *h, int64_t patience_ns, struct host_beat_result *ret);
-/* Stops, and returns at once; a worker that still reads frees what there is. NULL is fine. */
+/* Stops, and returns at once; a worker that still reads frees what there is. NULL is allowed. */
 void host_beat_close(struct host_beat *h);

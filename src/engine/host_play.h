@@ -5,7 +5,7 @@
 
 struct host_play;
 
-/* NULL when the file is no session. */
+/* NULL when the file is not a session. */
 struct host_play *host_play_open(const char *path);
 /* What the host did at that time of the run, forward or back; valid until the next call. NULL when
  * nobody recorded it. */

@@ -20,7 +20,7 @@
 struct part {
         struct source *source;
         struct batch batch;
-        bool there, ended, given;
+        bool present, ended, given;
         char node[ENTITY_TEXT_MAX];
 };
 
@@ -104,17 +104,17 @@ static int job_source_open(const struct source_config *config, struct source **r
 }
 
 /* Every rank's next tick. A session that cannot be read on has ended. */
-static int64_t earliest(struct source *s)
+static int64_t earliest_part(struct source *s)
 {
         int64_t first = INT64_MAX;
         for (size_t i = 0; i < s->files.n; i++) {
                 struct part *p = &s->parts[i];
-                if (p->given || (!p->there && !p->ended)) {
-                        p->there = source_session.next(p->source, &p->batch, NULL) > 0;
-                        p->ended = !p->there;
+                if (p->given || (!p->present && !p->ended)) {
+                        p->present = source_session.next(p->source, &p->batch, NULL) > 0;
+                        p->ended = !p->present;
                         p->given = false;
                 }
-                if (p->there)
+                if (p->present)
                         first = MIN(first, p->batch.wall_ns);
         }
         return first;
@@ -168,13 +168,13 @@ static int add_part(struct source *s, struct part *p, size_t *n)
 
 static int job_source_next(struct source *s, struct batch *ret, struct err *err)
 {
-        int64_t first = earliest(s);
+        int64_t first = earliest_part(s);
         const struct schema *schema = NULL;
         size_t n = 0;
         int r = 0;
         for (size_t i = 0; r == 0 && i < s->files.n; i++) {
                 struct part *p = &s->parts[i];
-                if (!p->there || p->batch.wall_ns > first + s->interval_ns / 2)
+                if (!p->present || p->batch.wall_ns > first + s->interval_ns / 2)
                         continue;
                 schema = schema ? schema : p->batch.schema;
                 p->given = true;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct node_note {
-        enum node_state state; /* that was told last */
+        enum node_state state; /* that was reported last */
         int64_t lost_ns;       /* 0: it is well */
 };
 
@@ -25,8 +25,8 @@ static void put_data(const struct node *node, double lost_s, struct strbuf *out)
         jsonw_end(&w);
 }
 
-/* A session that cannot be written is told by its samples. */
-static void mark(struct session *s, const struct node *node, double lost_s)
+/* A session that cannot be written is reported by its samples. */
+static void mark_node_lost(struct session *s, const struct node *node, double lost_s)
 {
         struct strbuf data = {0};
         struct mark m;
@@ -48,7 +48,7 @@ static void take_notes(struct node_note *note, struct session *s, const struct n
                 return;
         bool first = note->state == NODE_CONNECTING && node->state == NODE_OK && !note->lost_ns;
         if (!first)
-                mark(s, node, clock_to_seconds(now_ns - note->lost_ns));
+                mark_node_lost(s, node, clock_to_seconds(now_ns - note->lost_ns));
         note->state = node->state;
         if (node->state == NODE_OK)
                 note->lost_ns = 0;

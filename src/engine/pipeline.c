@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* GPUs and slices that one of several programs may name as time goes on. */
+/* GPUs and slices that one of several programs may name as time continues. */
 #define NAMED_BY_ONE_MAX 1024
 
 struct pipeline {
@@ -32,7 +32,7 @@ struct pipeline {
         struct process_join *join;   /* made when processes are first asked for */
         atomic_bool want_processes;
         atomic_bool process_use; /* how much each uses is asked for, too */
-        bool looks;              /* somebody looks at processes, rather than keeps them */
+        bool looks;              /* somebody examines processes, rather than keeps them */
         bool without_limits;
         char host[ENTITY_TEXT_MAX]; /* this machine's name, when several sources read it */
         struct frame frame;
@@ -45,7 +45,7 @@ struct pipeline {
         uint16_t named[READING_ORIGINS_MAX]; /* entities, by who named them first */
         uint64_t ticks;
         pthread_mutex_t lock;
-        struct host_seen seen; /* under lock: what the host's thread has told */
+        struct host_seen seen; /* under lock: what the host's thread has reported */
         bool news;             /* under lock */
 };
 
@@ -158,8 +158,8 @@ static bool is_shown(struct pipeline *p, struct entity *e, bool first_part)
 
 /* Who is meant. Of several programs none may use up the places of the others. 0, with NULL for one
  * that is left out, or -ENOMEM. */
-static int resolve(struct pipeline *p, const struct reading *reading, size_t position,
-                   struct entity **ret)
+static int resolve_reading(struct pipeline *p, const struct reading *reading, size_t position,
+                           struct entity **ret)
 {
         uint16_t *named = &p->named[reading->origin];
         *ret = registry_find(&p->registry, &reading->who, position);
@@ -183,7 +183,7 @@ static int pipeline_add_row(struct pipeline *p, const struct reading *reading, s
                             const struct binding *binding)
 {
         struct entity *e;
-        int r = resolve(p, reading, position, &e);
+        int r = resolve_reading(p, reading, position, &e);
         if (r < 0 || !e)
                 return r;
         translate_identity(binding, reading, e);
@@ -351,7 +351,7 @@ static int add_parts(struct pipeline *p, const struct batch *batch)
         if (!reserve_rows(p, total))
                 return -ENOMEM;
         f->n = 0;
-        /* Not all tell its name, and GPUs are sorted by it. */
+        /* Not all report its name, and GPUs are sorted by it. */
         if (batch->more && p->host[0] == '\0')
                 gethostname(p->host, sizeof(p->host) - 1);
         for (const struct batch *part = batch; part && nth < BATCH_PARTS_MAX; part = part->more) {
@@ -445,7 +445,7 @@ static void keep_power_at_rest(struct pipeline *p)
         }
 }
 
-void pipeline_judge(struct pipeline *p)
+void pipeline_decide(struct pipeline *p)
 {
         take_host(p);
         compute_limits(&p->compute, &p->frame);
@@ -472,7 +472,7 @@ static int fill_frame(struct pipeline *p, const struct batch *batch, struct err 
         f->n_nodes = p->ops->nodes ? p->ops->nodes(p->source, &f->nodes) : 0;
         recall_power_at_rest(p);
         if (!p->without_limits)
-                pipeline_judge(p);
+                pipeline_decide(p);
         else if (p->rest_book)
                 compute_learn(&p->compute, f);
         keep_power_at_rest(p);
@@ -526,7 +526,7 @@ void pipeline_want_limits(struct pipeline *p, bool want)
         p->without_limits = !want;
 }
 
-void pipeline_look_at_processes(struct pipeline *p, bool looks)
+void pipeline_watch_processes(struct pipeline *p, bool looks)
 {
         pthread_mutex_lock(&p->lock);
         p->looks = looks;

@@ -17,7 +17,8 @@ struct pipeline_config {
         struct selection selection;
         /*
          * Above 0: a source that has not opened by then is waited for by its frames, which are
-         * stale and have no GPUs meanwhile; one that finds nothing later on tries again if told to.
+         * stale and have no GPUs meanwhile; one that finds nothing later on tries again if asked
+         * to.
          */
         int64_t open_patience_ns;
         bool keep_trying;
@@ -64,14 +65,14 @@ const char *pipeline_source_name(const struct pipeline *p);
  * which is of another day, ignores it. Safe from another thread. */
 void pipeline_see_host(struct pipeline *p, const struct host *host);
 /* Decides the limiters of the newest frame once more, with a host that was seen since. */
-void pipeline_judge(struct pipeline *p);
-/* Whether frames tell who uses the GPUs, from the next one on; safe from another thread. */
+void pipeline_decide(struct pipeline *p);
+/* Whether frames say who uses the GPUs, from the next one on; safe from another thread. */
 void pipeline_want_processes(struct pipeline *p, bool want);
-/* Whether processes are wanted to be looked at, rather than kept: how much of a GPU each uses is
+/* Whether processes are wanted to be examined, rather than kept: how much of a GPU each uses is
  * asked for then also beside a model server, which it costs time. Told before the first frame. */
-void pipeline_look_at_processes(struct pipeline *p, bool looks);
-/* Whether frames say what limits each GPU. They do unless nobody wants it, which is told before the
- * first one. */
+void pipeline_watch_processes(struct pipeline *p, bool looks);
+/* Whether frames say what limits each GPU. They do unless nobody wants it, which is reported before
+ * the first one. */
 void pipeline_want_limits(struct pipeline *p, bool want);
 /* Ends a waiting pipeline_next; safe from another thread. */
 void pipeline_interrupt(struct pipeline *p);

@@ -13,7 +13,7 @@ void engine_pause(struct engine *e, bool pause)
 }
 
 /* Lock held: to a time from the beginning. */
-static void wish(struct engine *e, int64_t position_ns)
+static void request_seek(struct engine *e, int64_t position_ns)
 {
         e->wish_seek = true;
         e->seek_ns = position_ns;
@@ -28,7 +28,7 @@ void engine_step(struct engine *e, int by)
         if (by > 0)
                 e->steps = 1;
         else if (e->status.winds && history_before(e->history, now, &before))
-                wish(e, before - e->first_wall_ns);
+                request_seek(e, before - e->first_wall_ns);
         engine_wake(e);
         crew_unlock(&e->crew);
 }
@@ -39,7 +39,7 @@ bool engine_seek(struct engine *e, int64_t position_ns)
         crew_lock(&e->crew);
         bool can = e->status.winds || (e->status.replay && position_ns > e->status.position_ns);
         if (can)
-                wish(e, position_ns);
+                request_seek(e, position_ns);
         engine_wake(e);
         crew_unlock(&e->crew);
         return can;
@@ -57,7 +57,7 @@ void engine_set_speed(struct engine *e, double speed)
 /* --- the thread's side ----------------------------------------------------------------------- */
 
 /* When a frame of a capture is due; INT64_MAX while paused. Called with the lock held. */
-static int64_t due(struct engine *e, int64_t wall_ns)
+static int64_t due_time(struct engine *e, int64_t wall_ns)
 {
         if (e->pause)
                 return INT64_MAX;
@@ -77,7 +77,7 @@ static bool wait_for_turn(struct engine *e, int64_t wall_ns)
         bool turn = false;
         crew_lock(&e->crew);
         while (!turn && !e->crew.stop && !e->wish_seek) {
-                int64_t when = due(e, wall_ns);
+                int64_t when = due_time(e, wall_ns);
                 turn = e->steps > 0 || when <= clock_mono_ns();
                 if (!turn)
                         crew_wait(&e->crew, when);

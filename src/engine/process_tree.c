@@ -65,7 +65,7 @@ static size_t gpu_number(struct process_tree *t, uint32_t slot)
         return t->n_gpus++;
 }
 
-static void tell_holders(struct process_tree *t, const struct process *list, size_t n)
+static void publish_holders(struct process_tree *t, const struct process *list, size_t n)
 {
         size_t held = 0;
         for (size_t i = 0; i < n && held < SCAN_HOLDERS_MAX; i++)
@@ -92,7 +92,7 @@ size_t process_tree_fill(struct process_tree *t, int64_t mono_ns, struct process
 {
         struct timespec boot;
         size_t place = 0, added = 0;
-        tell_holders(t, list, n);
+        publish_holders(t, list, n);
         clock_gettime(CLOCK_BOOTTIME, &boot);
         if (n == 0 || scanner_tick(t->scanner, (int64_t)boot.tv_sec * NS_PER_S + boot.tv_nsec) < 0)
                 return 0;

@@ -10,7 +10,7 @@
 
 struct process_join {
         bool recorded;
-        bool known;                     /* the source told of processes when it was asked last */
+        bool known;                     /* the source reported processes when it was asked last */
         struct procinfo_reader *reader; /* NULL for a recording */
         struct process_tree *tree;      /* NULL: holders alone */
         int64_t asked_ns;
@@ -49,8 +49,8 @@ static void copy_text(char *to, size_t size, const char *from)
         snprintf(to, size, "%.*s", (int)size - 1, from);
 }
 
-/* A process of another container or user keeps what the driver told; the rest stays missing. */
-static void enrich(struct process_join *j, int64_t now, struct process *p)
+/* A process of another container or user keeps what the driver reported; the rest stays missing. */
+static void add_host_facts(struct process_join *j, int64_t now, struct process *p)
 {
         struct procinfo info;
         procinfo_read(j->reader, p->pid, now, &info);
@@ -70,7 +70,7 @@ static void enrich(struct process_join *j, int64_t now, struct process *p)
 }
 
 /* 2 for the entity that the process is on, 1 for the GPU of its slice, else 0. */
-static int fits(const struct entity *e, const struct process *p)
+static int entity_fit(const struct entity *e, const struct process *p)
 {
         size_t n = strlen(e->label);
         if (p->on.index >= 0 && e->kind == ENTITY_GPU)
@@ -91,7 +91,7 @@ static bool find_entity(const struct frame *frame, struct process *p)
         int best = 0;
         for (size_t i = 0; i < frame->n && best < 2; i++) {
                 const struct entity *e = frame->rows[i].sample.who;
-                int fit = fits(e, p);
+                int fit = entity_fit(e, p);
                 found = fit > best ? e : found;
                 best = MAX(best, fit);
         }
@@ -128,7 +128,7 @@ static bool read_processes(struct process_join *j, const struct source_ops *ops,
         if (!j->recorded && j->tree)
                 j->n += process_tree_fill(j->tree, now, j->list, j->n, CHILDREN_MAX);
         for (size_t i = 0; !j->recorded && i < j->n; i++)
-                enrich(j, now, &j->list[i]);
+                add_host_facts(j, now, &j->list[i]);
         return true;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Who uses the GPUs: what the source tells of its processes, joined with what the host knows, and
+ * Who uses the GPUs: what the source reports its processes, joined with what the host knows, and
  * their descendants that hold no GPU (loader workers, compilers), after them.
  */
 #pragma once

@@ -235,7 +235,7 @@ void rest_book_note(struct rest_book *b, const char *uuid, double watts)
                 entry_put(&b->all, uuid, watts);
                 entry_put(&b->own, uuid, watts);
                 b->news = true;
-                crew_tell(&b->crew);
+                crew_request_stop(&b->crew);
         }
         crew_unlock(&b->crew);
 }

@@ -19,9 +19,10 @@ struct rest_entry {
 
 struct rest_book;
 
-/* NULL when there is no memory. What cannot be read or written is not kept, and nobody is told. */
+/* NULL when there is no memory. What cannot be read or written is not kept, and nobody is reported.
+ */
 struct rest_book *rest_book_open(const char *folder);
-/* Writes what is new, and waits for that only a little. NULL is fine. */
+/* Writes what is new, and waits for that only a little. NULL is allowed. */
 void rest_book_close(struct rest_book *b);
 /* Watts of an earlier run, or of this one; 0 when there is nothing. */
 double rest_book_find(struct rest_book *b, const char *uuid);

@@ -50,9 +50,9 @@ static void note_time(struct engine *e, const struct frame *frame)
 /* A source that was opened again may be another one. */
 static void feed_flight(struct engine *e, const struct frame *f)
 {
-        if (!e->flight_told && f->provenance && f->provenance[0]) {
+        if (!e->flight_reported && f->provenance && f->provenance[0]) {
                 session_set_text(flight_session(e->config.flight), "provenance", f->provenance);
-                e->flight_told = true;
+                e->flight_reported = true;
         }
         flight_add(e->config.flight, f);
 }
@@ -107,7 +107,7 @@ int engine_publish(struct engine *e, const struct frame *frame, struct err *err)
         e->status.position_ns = frame->wall_ns - e->first_wall_ns;
         crew_unlock(&e->crew);
         if (e->config.keep)
-                engine_tell(e);
+                engine_wake_waiters(e);
         return 0;
 }
 
@@ -148,10 +148,10 @@ int engine_open_source(struct engine *e, struct err *err)
         crew_lock(&e->crew);
         e->asked_mono_ns = 0;
         e->pipeline = p;
-        e->begun = e->flight_told = false;
+        e->begun = e->flight_reported = false;
         if (p) {
                 pipeline_want_processes(p, e->list_processes);
-                pipeline_look_at_processes(p, e->config.processes_on_wish);
+                pipeline_watch_processes(p, e->config.processes_on_wish);
         }
         crew_unlock(&e->crew);
         return r;
@@ -168,7 +168,7 @@ static void set_state(struct engine *e, enum engine_state state, const struct er
                 pipeline_trouble(e->pipeline, &e->status.trouble);
         crew_unlock(&e->crew);
         if (e->config.keep)
-                engine_tell(e);
+                engine_wake_waiters(e);
 }
 
 /* After a failure: false when there is no use in trying again. */
@@ -176,7 +176,7 @@ static bool wait_to_retry(struct engine *e, const struct err *err, int64_t *pati
 {
         engine_close_source(e);
         crew_lock(&e->crew);
-        /* What was there comes back; what is not there yet may come. */
+        /* What was present comes back; what is absent yet may come. */
         bool again = e->config.insists ||
                      (!e->status.replay && (e->status.ticks > 0 || err->code == ERR_NO_SOURCE));
         int64_t until = again ? clock_mono_ns() + *patience : INT64_MAX;
@@ -205,7 +205,7 @@ static bool is_beyond(const struct engine *e, const struct frame *f)
 }
 
 /* The host as a recording has it, once a sample. Times are moved as those of the frames are. */
-static int tell_recorded_host(struct engine *e, const struct frame *frame, struct err *err)
+static int publish_recorded_host(struct engine *e, const struct frame *frame, struct err *err)
 {
         const struct host *h = e->host ? NULL : pipeline_host(e->pipeline);
         struct err store = {0};
@@ -229,7 +229,7 @@ static int tell_recorded_host(struct engine *e, const struct frame *frame, struc
         return 0;
 }
 
-static int watch(struct engine *e, struct err *err)
+static int sample_until_stop(struct engine *e, struct err *err)
 {
         const struct frame *frame;
         int r = engine_ask(e, &frame, err);
@@ -241,7 +241,7 @@ static int watch(struct engine *e, struct err *err)
         bool show = !e->pause || e->steps > 0 || e->status.ticks == 0;
         e->steps = 0;
         crew_unlock(&e->crew);
-        r = tell_recorded_host(e, frame, err);
+        r = publish_recorded_host(e, frame, err);
         if (r == 0)
                 r = engine_take_in(e, frame, err);
         if (r == 0 && show)
@@ -262,7 +262,8 @@ static int go_on(struct engine *e, struct err *err)
         }
         if (seeking)
                 return engine_wind(e, err);
-        return e->config.plays && e->status.replay ? engine_play(e, err) : watch(e, err);
+        return e->config.plays && e->status.replay ? engine_play(e, err)
+                                                   : sample_until_stop(e, err);
 }
 
 static bool wants_reopening(struct engine *e)
@@ -299,7 +300,7 @@ static void sample_given(struct engine *e)
         struct err err = {0};
         int r = 1;
         while (r > 0 && !is_over(e))
-                r = watch(e, &err);
+                r = sample_until_stop(e, &err);
         crew_lock(&e->crew);
         if (!e->crew.stop)
                 e->result.source = err;
@@ -333,9 +334,9 @@ void engine_sample(void *arg)
                 sample_nothing(e);
         crew_lock(&e->crew);
         e->sampled = true;
-        crew_tell(&e->crew);
+        crew_request_stop(&e->crew);
         crew_unlock(&e->crew);
         if (e->host)
                 host_beat_stop(e->host);
-        engine_tell(e);
+        engine_wake_waiters(e);
 }

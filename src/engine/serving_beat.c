@@ -37,7 +37,7 @@ static void publish_servings(struct serving_beat *b)
         memcpy(b->list, list, n * sizeof(*list));
         b->n = n;
         b->rounds++;
-        crew_tell(&b->crew);
+        crew_request_stop(&b->crew);
         crew_unlock(&b->crew);
 }
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define TIMEOUT_NS (2 * NS_PER_S)
-#define DISCOVER_EVERY_NS (30 * NS_PER_S) /* it looks at all processes of this user */
+#define DISCOVER_EVERY_NS (30 * NS_PER_S) /* it examines all processes of this user */
 #define DEPTH_MAX 16                      /* of a family of processes */
 
 struct serving_view {

@@ -65,7 +65,7 @@ int shown_fill(struct shown *s, const struct frame *from)
         return 0;
 }
 
-static void swap(struct shown *s, size_t a, size_t b)
+static void swap_shown(struct shown *s, size_t a, size_t b)
 {
         struct shown_frame frame = s->frames[a];
         s->frames[a] = s->frames[b];
@@ -74,7 +74,7 @@ static void swap(struct shown *s, size_t a, size_t b)
 
 void shown_publish(struct shown *s)
 {
-        swap(s, SHOWN_BACK, SHOWN_READY);
+        swap_shown(s, SHOWN_BACK, SHOWN_READY);
         s->fresh = true;
 }
 
@@ -82,7 +82,7 @@ const struct frame *shown_take(struct shown *s)
 {
         struct shown_frame *front = &s->frames[SHOWN_FRONT];
         if (s->fresh)
-                swap(s, SHOWN_FRONT, SHOWN_READY);
+                swap_shown(s, SHOWN_FRONT, SHOWN_READY);
         s->fresh = false;
         /* The array moved, and with it the text the frame points to. */
         front->frame.provenance = front->provenance;

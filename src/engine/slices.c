@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static bool owns(const struct entity *e, enum metric m)
+static bool owns_metric(const struct entity *e, enum metric m)
 {
         return entity_owns(e, metric_info(m)->scope);
 }
@@ -15,7 +15,7 @@ void slices_gather(const struct frame *f, size_t begin, size_t end, struct sampl
         for (size_t i = begin; i < end; i++) {
                 const struct sample *s = &f->rows[i].sample;
                 for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                        bool whole = s->who->kind == ENTITY_GPU || !owns(s->who, m);
+                        bool whole = s->who->kind == ENTITY_GPU || !owns_metric(s->who, m);
                         if (whole && !value_is_set(ret->m[m]) && s->m[m].state != STATE_NONE)
                                 ret->m[m] = s->m[m];
                 }
@@ -27,13 +27,13 @@ void slices_disown(struct frame *f, size_t begin, size_t end)
         for (size_t i = begin; i < end; i++) {
                 struct sample *s = &f->rows[i].sample;
                 for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                        if (s->m[m].state != STATE_NONE && !owns(s->who, m))
+                        if (s->m[m].state != STATE_NONE && !owns_metric(s->who, m))
                                 s->m[m] = value_missing(STATE_UNSUPPORTED);
                 }
         }
 }
 
-/* What a slice tells about its GPU. */
+/* What a slice reports its GPU. */
 static void copy_identity(const struct entity *slice, struct entity *whole)
 {
         static const enum entity_text shared[] = {

@@ -1,4 +1,5 @@
-/* A GPU and its slices within a frame: what belongs to the whole GPU is told by the GPU alone. */
+/* A GPU and its slices within a frame: what belongs to the whole GPU is reported by the GPU alone.
+ */
 #pragma once
 
 #include "entity/registry.h"

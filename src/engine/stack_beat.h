@@ -17,5 +17,5 @@ int stack_beat_open(double hz, struct session *session, struct session *flight,
                     struct stack_recent *recent, struct stack_beat **ret, struct err *err);
 /* After each tick of the host, on its thread. */
 void stack_beat_tick(struct stack_beat *b, const struct host_view *view);
-/* After the session's last commit. NULL is fine. */
+/* After the session's last commit. NULL is allowed. */
 void stack_beat_close(struct stack_beat *b);

@@ -5,7 +5,7 @@
 
 struct stack_play;
 
-/* NULL when the file is no session, or has no stacks. */
+/* NULL when the file is not a session, or has no stacks. */
 struct stack_play *stack_play_open(const char *path);
 /* What was done until that time of the run, on the clock of its frames, forward or back; valid
  * until the next call. NULL when nothing is known of it. */

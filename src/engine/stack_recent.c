@@ -111,7 +111,7 @@ static void count_sample(struct stack_recent *r, struct built *b, size_t thread,
                 if (c->thread != thread || c->stack != s->stack || c->call != s->call ||
                     c->state != s->state || c->holds_gil != s->holds_gil)
                         continue;
-                c->looks++;
+                c->n_samples++;
                 c->seconds += seconds;
                 return;
         }
@@ -120,7 +120,7 @@ static void count_sample(struct stack_recent *r, struct built *b, size_t thread,
         b->counts[n] = (struct stack_count){.thread = (uint32_t)thread,
                                             .stack = s->stack,
                                             .call = s->call,
-                                            .looks = 1,
+                                            .n_samples = 1,
                                             .state = s->state,
                                             .holds_gil = s->holds_gil,
                                             .seconds = seconds};

@@ -35,7 +35,7 @@ static bool by_uuid(const struct entity_key *k)
         return k->kind == ENTITY_GPU && k->uuid_len > 0;
 }
 
-static uint32_t hash(const struct entity_key *k)
+static uint32_t hash_key(const struct entity_key *k)
 {
         const int32_t ids[] = {(int32_t)k->kind, k->index, k->gi, k->ci, k->flat};
         uint32_t host = hash_text(k->host, text_len(k->host_len));
@@ -122,7 +122,7 @@ static struct entity_key stored_key(const struct registry *r, size_t slot)
         return k;
 }
 
-static bool grow(struct registry *r)
+static bool grow_registry(struct registry *r)
 {
         if (r->n >= REGISTRY_MAX)
                 return false;
@@ -135,7 +135,7 @@ static bool grow(struct registry *r)
 
 static struct entity *find_entity(const struct registry *r, const struct entity_key *key)
 {
-        uint32_t hashed = hash(key), slot;
+        uint32_t hashed = hash_key(key), slot;
         for (size_t step = 0; (slot = lookup_next(&r->slots, hashed, &step)) != LOOKUP_END;) {
                 struct entity_key k = stored_key(r, slot);
                 if (key_equal(key, &k))
@@ -159,10 +159,10 @@ struct entity *registry_resolve(struct registry *r, const struct entity_key *key
         struct entity *e = registry_find(r, key, hint);
         if (e)
                 return e;
-        if (r->n == r->cap && !grow(r))
+        if (r->n == r->cap && !grow_registry(r))
                 return NULL;
         e = make_entity(key, (uint32_t)r->n);
-        if (!e || !lookup_put(&r->slots, hash(key), e->slot)) {
+        if (!e || !lookup_put(&r->slots, hash_key(key), e->slot)) {
                 free(e);
                 return NULL;
         }

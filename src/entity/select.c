@@ -169,8 +169,8 @@ static int select_refuse(const char *origin, const char *token, size_t n, struct
                              "slices (1/7, GPU-I 7) or PCI bus ids, separated by commas; or all");
 }
 
-static int parse(const char *list, const char *origin, enum vendor vendor, struct selection *ret,
-                 struct err *err)
+static int parse_selection(const char *list, const char *origin, enum vendor vendor,
+                           struct selection *ret, struct err *err)
 {
         *ret = (struct selection){.origin = origin};
         for (const char *s = list;;) {
@@ -202,7 +202,7 @@ int select_parse(const char *list, const char *origin, struct selection *ret, st
 int select_parse_variable(const char *list, const struct select_variable *variable,
                           struct selection *ret, struct err *err)
 {
-        int r = parse(list, variable->name, variable->vendor, ret, err);
+        int r = parse_selection(list, variable->name, variable->vendor, ret, err);
         for (size_t i = 0; r == 0 && i < ret->n; i++) {
                 ret->tokens[i].vendor = variable->vendor;
                 ret->tokens[i].origin = variable->name;
@@ -329,9 +329,9 @@ int select_choose(const char *gpus, bool show_all, bool use_environment,
         return 0;
 }
 
-int select_choose_told(const char *gpus, bool show_all, const char *host,
-                       const char *(*get_env)(const char *name), struct selection *ret,
-                       struct err *err)
+int select_choose_noting(const char *gpus, bool show_all, const char *host,
+                         const char *(*get_env)(const char *name), struct selection *ret,
+                         struct err *err)
 {
         if (gpus || show_all)
                 return select_choose(gpus, show_all, false, get_env, ret, err);

@@ -1,4 +1,4 @@
-/* Which GPUs to show: a list the user or the environment gives, matched against what is there. */
+/* Which GPUs to show: a list the user or the environment gives, matched against what is present. */
 #pragma once
 
 #include "base/err.h"
@@ -50,8 +50,8 @@ const struct select_variable *select_variable_at(size_t i);
 int select_parse_variable(const char *list, const struct select_variable *variable,
                           struct selection *ret, struct err *err);
 
-/* Whether Intel's numbers are those of cards. Level Zero numbers tiles unless it is told otherwise.
- */
+/* Whether Intel's numbers are those of cards. Level Zero numbers tiles unless it is reported
+ * otherwise. */
 bool select_by_intel_cards(const char *(*get_env)(const char *name));
 
 /*
@@ -64,13 +64,13 @@ int select_choose(const char *gpus, bool show_all, bool use_environment,
                   const char *(*get_env)(const char *name), struct selection *ret, struct err *err);
 
 /*
- * The same for a capture or an exporter, which do not tell vendors: the first usable variable
+ * The same for a capture or an exporter, which do not report vendors: the first usable variable
  * counts, by the numbers shown, and only for GPUs that are not said to be of another host than this
  * one.
  */
-int select_choose_told(const char *gpus, bool show_all, const char *host,
-                       const char *(*get_env)(const char *name), struct selection *ret,
-                       struct err *err);
+int select_choose_noting(const char *gpus, bool show_all, const char *host,
+                         const char *(*get_env)(const char *name), struct selection *ret,
+                         struct err *err);
 
 /* Whether the entity is chosen; notes which tokens named something. */
 bool select_includes(struct selection *s, const struct entity *e);

@@ -12,7 +12,7 @@
 #define REASON_MAX 300
 #define NUMBER_MAX 1e21 /* sums of so many series stay finite */
 
-static int nonsense(const char *subject, const char *why, struct err *err)
+static int refuse_answer(const char *subject, const char *why, struct err *err)
 {
         err_set(err, ERR_DATA, "'%s' gives an answer that is none of a PromQL API: %s", subject,
                 why);
@@ -45,7 +45,7 @@ static int read_vector(json_t *result, const char *subject, struct answer *a, st
 {
         size_t n = json_array_size(result);
         if (!json_is_array(result))
-                return nonsense(subject, "there is no list of series", err);
+                return refuse_answer(subject, "there is no list of series", err);
         if (n > ANSWER_SERIES_MAX)
                 return too_many(subject, err);
         a->series = calloc(n ? n : 1, sizeof(*a->series));
@@ -55,7 +55,7 @@ static int read_vector(json_t *result, const char *subject, struct answer *a, st
                 json_t *one = json_array_get(result, i), *labels = json_object_get(one, "metric");
                 if (!json_is_object(labels) ||
                     !read_point(json_object_get(one, "value"), &a->series[i]))
-                        return nonsense(subject, "a series has no labels or no value", err);
+                        return refuse_answer(subject, "a series has no labels or no value", err);
                 a->series[i].labels = labels;
                 a->n++;
         }
@@ -67,16 +67,16 @@ static int read_data(json_t *data, const char *subject, struct answer *a, struct
         const char *type = json_string_value(json_object_get(data, "resultType"));
         json_t *result = json_object_get(data, "result");
         if (!type)
-                return nonsense(subject, "it has no result", err);
+                return refuse_answer(subject, "it has no result", err);
         if (strcmp(type, "vector") == 0)
                 return read_vector(result, subject, a, err);
         if (strcmp(type, "scalar") != 0)
-                return nonsense(subject, "the result is neither a vector nor a number", err);
+                return refuse_answer(subject, "the result is neither a vector nor a number", err);
         a->series = calloc(1, sizeof(*a->series));
         if (!a->series)
                 return err_set(err, -ENOMEM, "out of memory");
         if (!read_point(result, &a->series[0]))
-                return nonsense(subject, "the result is no number", err);
+                return refuse_answer(subject, "the result is no number", err);
         a->n = 1;
         return 0;
 }
@@ -93,7 +93,7 @@ static int read_root(json_t *root, const char *subject, struct answer *a, struct
         const char *status = json_string_value(json_object_get(root, "status"));
         const char *why = json_string_value(json_object_get(root, "error"));
         if (!status)
-                return nonsense(subject, "it has no status", err);
+                return refuse_answer(subject, "it has no status", err);
         if (strcmp(status, "success") != 0) {
                 err_set(err, ERR_NO_SOURCE, "'%s' refuses a question: %s%s", subject,
                         why && strlen(why) > REASON_MAX ? "… " : "",
@@ -125,7 +125,7 @@ int answer_parse(const char *text, size_t len, const char *subject, struct answe
                 return err_set(err, -ENOMEM, "out of memory");
         if (!json_is_object(root)) {
                 answer_finish(&a);
-                return nonsense(subject, "it is not JSON", err);
+                return refuse_answer(subject, "it is not JSON", err);
         }
         int r = read_root(root, subject, &a, err);
         if (r < 0) {

@@ -10,7 +10,7 @@
 
 struct answer_series {
         void *labels;   /* an object of the answer's */
-        struct value v; /* missing when it is no finite number */
+        struct value v; /* missing when it is not a finite number */
         double at_s;    /* the moment it is of, since the epoch */
 };
 
@@ -23,7 +23,7 @@ struct answer {
 
 /*
  * Reads the answer to an instant query. subject names the engine in errors. 0; ERR_NO_SOURCE with
- * what the engine says is wrong; ERR_DATA when it is no answer of such an API.
+ * what the engine says is wrong; ERR_DATA when it is not an answer of such an API.
  */
 int answer_parse(const char *text, size_t len, const char *subject, struct answer *ret,
                  struct err *err);

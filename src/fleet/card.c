@@ -222,7 +222,7 @@ static void write_part(const struct card *k, size_t *at, struct strbuf *out)
 }
 
 /* The window becomes the job's own, so that little is asked. */
-static int narrow(struct card *k, struct err *err)
+static int narrow_window(struct card *k, struct err *err)
 {
         struct question q[] = {{.query = QUERY_CARD_BEGIN}, {.query = QUERY_CARD_END}};
         int r = question_ask(k->c.fleet, &k->c.terms, k->c.at_s, q, ARRAY_LEN(q), err);
@@ -276,7 +276,7 @@ static void gpus_table(struct card *k, const struct fleet_sums *gpus)
 /* In joules. That of the nodes is all that they used while the job held a GPU of theirs. */
 struct card_energy {
         struct value gpus, cpus, nodes;
-        size_t n_cpus, n_nodes; /* nodes that tell them */
+        size_t n_cpus, n_nodes; /* nodes that report them */
 };
 
 static struct value co2_of(const struct card *k, struct value joules)
@@ -459,7 +459,7 @@ int fleet_collect_job(struct fleet *f, const char *job, const struct fleet_asked
                 r = find_stays(&k, err);
         if (r > 0) {
                 find_places(&k);
-                r = narrow(&k, err);
+                r = narrow_window(&k, err);
         }
         if (r > 0)
                 r = ask_card(&k, err);

@@ -56,7 +56,7 @@ int collect_begin(struct collect *c, struct fleet *f, const struct fleet_asked *
         return apply_filter(c, err);
 }
 
-/* Rules keep the sums of owners and of nodes: what neither tells is asked of the counters. */
+/* Rules keep the sums of owners and of nodes: what neither reports is asked of the counters. */
 static bool rules_can_answer(const struct filter *f, enum fleet_view view)
 {
         bool owners = view == FLEET_USERS || view == FLEET_WASTED;
@@ -65,7 +65,7 @@ static bool rules_can_answer(const struct filter *f, enum fleet_view view)
 
 /*
  * When the engine's past begins within the window, that is where the window begins: what nobody
- * could store is no capacity, and a shorter window has finer steps. 1, 0 when woken, or a code.
+ * could store is not a capacity, and a shorter window has finer steps. 1, 0 when woken, or a code.
  */
 static int skip_empty_past(struct collect *c, struct err *err)
 {

@@ -67,8 +67,9 @@ void query_put_literal(struct strbuf *out, const char *text)
 }
 
 /*
- * What tells one counter from another. Whatever else an engine adds (who scraped it, a replica, a
- * pod that was replaced) makes no second GPU of one, and its index may change with a reboot.
+ * What distinguishes one counter from another. Whatever else an engine adds (who scraped it, a
+ * replica, a pod that was replaced) makes no second GPU of one, and its index may change with a
+ * reboot.
  */
 static const char *labels_of(const char *name)
 {
@@ -105,8 +106,8 @@ static void put_known(struct strbuf *out, const char *labels, const struct query
                             step);
 }
 
-/* Only GPUs of a model: that is a label of assay_gpu_info alone. on: what tells one from another.
- */
+/* Only GPUs of a model: that is a label of assay_gpu_info alone. on: what distinguishes one from
+ * another. */
 static void put_model_of(struct strbuf *out, const char *on, const struct query_terms *t)
 {
         if (t->model[0])
@@ -232,7 +233,7 @@ static void put_letter(struct strbuf *out, char letter, const struct query_terms
         }
 }
 
-static void expand(struct strbuf *out, const char *s, size_t n, const struct query_terms *t)
+static void expand_terms(struct strbuf *out, const char *s, size_t n, const struct query_terms *t)
 {
         static const struct {
                 char name;
@@ -247,7 +248,7 @@ static void expand(struct strbuf *out, const char *s, size_t n, const struct que
                 if (m < ARRAY_LEN(macros) && !word && i + 1 < n && s[i + 1] == '(') {
                         struct strbuf arg = {0};
                         size_t len = strcspn(s + i + 2, ")");
-                        expand(&arg, s + i + 2, len, t);
+                        expand_terms(&arg, s + i + 2, len, t);
                         macros[m].put(out, strbuf_str(&arg), (int)arg.len, t);
                         strbuf_finish(&arg);
                         i += 2 + len;
@@ -262,5 +263,5 @@ static void expand(struct strbuf *out, const char *s, size_t n, const struct que
 void query_write(enum query q, const struct query_terms *terms, struct strbuf *out)
 {
         const char *text = query_is_recorded(q, terms) ? table[q].recorded : table[q].raw;
-        expand(out, text, strlen(text), terms);
+        expand_terms(out, text, strlen(text), terms);
 }

@@ -35,5 +35,5 @@ void query_write(enum query q, const struct query_terms *terms, struct strbuf *o
 void query_put_escaped(struct strbuf *out, const char *text);
 /* The same as a part of a regular expression that matches it and nothing else. */
 void query_put_literal(struct strbuf *out, const char *text);
-/* How finely a window is looked at: fine enough for its edges, and not too many steps. */
+/* How finely a window is examined: fine enough for its edges, and not too many steps. */
 int64_t query_step_s(int64_t window_s);

@@ -37,7 +37,7 @@ void sums_add_wasted(struct fleet_sums *s, const struct answer *a, enum sum_by b
  */
 void sums_bound_wasted(struct fleet_sums *s);
 
-/* The time of which is known what the GPU did: counters were there, or it was idle. */
+/* The time of which is known what the GPU did: counters were present, or it was idle. */
 struct value sum_seen(const struct fleet_sum *s);
 double sum_wasted(const struct fleet_sum *s);
 /* What was wasted, missing where nothing is known of the owner. */

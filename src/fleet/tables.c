@@ -185,7 +185,7 @@ static struct value time_of(const struct collect *c, struct value gpus)
         return value_is_set(gpus) ? value_ok(gpus.v * (double)c->terms.window_s) : gpus;
 }
 
-/* How many there are: those seen in the window, also when some of them tell nothing now. */
+/* How many there are: those seen in the window, also when some of them say nothing now. */
 static struct value all_of(const struct fleet_sum *s)
 {
         return value_is_set(s->known) && !(value_is_set(s->gpus) && s->gpus.v > s->known.v)
@@ -491,7 +491,7 @@ static double held_by_known(const struct fleet_sums *owners)
         return held;
 }
 
-static void tell_coverage(struct collect *c, const struct fleet_sum *all)
+static void note_coverage(struct collect *c, const struct fleet_sum *all)
 {
         struct value seen = ratio_of(sum_seen(all), time_of(c, all->known));
         if (value_is_set(seen) && seen.v < 1 - UNSEEN_SHARE)
@@ -525,7 +525,7 @@ static void summary_table(struct collect *c, const struct fleet_sums *nodes,
         row[10].v = ratio_of(row[9].v, all.held);
         if (value_is_set(all.held))
                 row[11].v = value_ok(MAX(all.held.v - held_by_known(owners), 0.0));
-        tell_coverage(c, &all);
+        note_coverage(c, &all);
 }
 
 void collect_tables(struct collect *c, enum fleet_view view, struct question *q, size_t n)

@@ -59,7 +59,7 @@ bool bundle_has(const char *path, const char *name)
 }
 
 /* Reads all of fd into out, up to a limit. */
-static int slurp(int fd, struct strbuf *out, size_t limit)
+static int read_whole_file(int fd, struct strbuf *out, size_t limit)
 {
         for (;;) {
                 if (!strbuf_reserve(out, 65536))
@@ -80,7 +80,7 @@ static int read_zip_file(const char *path, bool (*wanted)(const char *name), str
 {
         struct strbuf zip = {0};
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        int r = fd < 0 ? -errno : slurp(fd, &zip, BUNDLE_FILE_MAX);
+        int r = fd < 0 ? -errno : read_whole_file(fd, &zip, BUNDLE_FILE_MAX);
         closep(&fd);
         if (r < 0)
                 err_set(err, r, "cannot read '%s': %s", path, strerror(-r));
@@ -96,7 +96,7 @@ static int read_one(int dir, const char *path, const char *name, struct bundle *
 {
         struct strbuf *to = bundle_add(b, name);
         int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        int r = fd < 0 ? -errno : to ? slurp(fd, to, BUNDLE_FILE_MAX) : -ENOMEM;
+        int r = fd < 0 ? -errno : to ? read_whole_file(fd, to, BUNDLE_FILE_MAX) : -ENOMEM;
         closep(&fd);
         return r < 0 ? err_set(err, r, "cannot read '%s': %s", path, strerror(-r)) : 0;
 }

@@ -31,7 +31,8 @@ int bundle_read_zip(const void *zip, size_t len, bool (*wanted)(const char *name
                     struct bundle *ret, struct err *err);
 /* A new zip, as bundle_write. */
 int bundle_write_zip(const char *path, const struct bundle *b, struct err *err);
-/* Writes a folder, or a zip when path ends in ".zip". What is there already is not overwritten. */
+/* Writes a folder, or a zip when path ends in ".zip". What is present already is not overwritten.
+ */
 int bundle_write(const char *path, const struct bundle *b, struct err *err);
 void bundle_finish(struct bundle *b);
 /* The text of a file; NULL when there is none of that name. */

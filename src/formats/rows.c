@@ -47,7 +47,7 @@ static inline const char *next_edge(const char *block, uint64_t *edges)
 
 /*
  * Edges are the characters that begin a word and the blanks that end one, in turn. A bit for each,
- * 64 characters at a time; the last of them from a copy that goes on with blanks.
+ * 64 characters at a time; the last of them from a copy that continues with blanks.
  */
 void rows_split_blanks(const struct line *line, struct words *ret)
 {
@@ -67,7 +67,7 @@ void rows_split_blanks(const struct line *line, struct words *ret)
                 while (edges != 0 && w < most) {
                         begun = begun ? begun : next_edge(block, &edges);
                         if (edges == 0)
-                                break; /* it goes on in the next block */
+                                break; /* it continues in the next block */
                         *w++ = (struct word){begun, (size_t)(next_edge(block, &edges) - begun)};
                         begun = NULL;
                 }

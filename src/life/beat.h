@@ -1,7 +1,7 @@
 /*
  * The beat of a sampler: ticks at start, start + interval, start + 2 × interval, … A tick that
  * takes too long makes later ones be skipped; it never makes them bunch, and it never moves the
- * others. Arithmetic only, but for beat_sleep: tests give their own clock.
+ * others. Arithmetic only, except for beat_sleep: tests give their own clock.
  */
 #pragma once
 

@@ -15,9 +15,9 @@
 
 static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP};
 
-/* For ever. Locks that the thread holds stay held: whoever waits for them is as one who waits for a
- * driver that hangs. */
-static _Noreturn void park(void)
+/* For ever. Locks that the thread holds stay held: anyone who waits for them is as one who waits
+ * for a driver that hangs. */
+static _Noreturn void park_thread(void)
 {
         sigset_t all;
         sigfillset(&all);
@@ -55,7 +55,8 @@ static void print_fault(const char *what, const char *where, int sig)
         (void)done;
 }
 
-/* The library whose code it is; the C library is never the culprit, but whoever called abort(). */
+/* The library whose code it is; the C library is never the culprit, but anyone who called abort().
+ */
 static const char *library_at(const void *address, Dl_info *buf)
 {
         Dl_info c = {0};
@@ -83,7 +84,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 {
         if (is_fault(info) && gettid() != getpid()) {
                 say_fault(sig, context);
-                park();
+                park_thread();
         }
         /* It is raised again by what raised it, or here. */
         signal(sig, SIG_DFL);
@@ -98,7 +99,7 @@ static void on_any_fault(int sig, siginfo_t *info, void *context)
                 return;
         }
         say_fault(sig, context);
-        park();
+        park_thread();
 }
 
 /* A library that calls exit() would choose the status. */
@@ -107,7 +108,7 @@ static void on_exit_of_thread(void)
         if (gettid() == getpid())
                 return;
         print_fault("this program was to end, says", "a library", 0);
-        park();
+        park_thread();
 }
 
 static void set_handler(void (*handler)(int sig, siginfo_t *info, void *context))

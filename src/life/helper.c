@@ -29,7 +29,7 @@ static bool can_run(const char *path)
 }
 
 /* False when it does not fit. */
-static bool join(const char *folder, size_t len, const char *name, char *buf, size_t size)
+static bool join_path(const char *folder, size_t len, const char *name, char *buf, size_t size)
 {
         size_t n = strlen(name);
         if (len + 1 + n >= size)
@@ -40,11 +40,11 @@ static bool join(const char *folder, size_t len, const char *name, char *buf, si
         return true;
 }
 
-static bool search(const char *name, const char *folders, char *buf, size_t size)
+static bool search_folders(const char *name, const char *folders, char *buf, size_t size)
 {
         for (const char *s = folders; s && *s;) {
                 size_t len = strcspn(s, ":");
-                if (s[0] == '/' && join(s, len, name, buf, size) && can_run(buf))
+                if (s[0] == '/' && join_path(s, len, name, buf, size) && can_run(buf))
                         return true;
                 s += len + (s[len] == ':');
         }
@@ -63,7 +63,8 @@ bool helper_find(const char *name, const char *path, char *buf, size_t size)
                 int n = snprintf(buf, size, "%s", name);
                 return n > 0 && (size_t)n < size && can_run(buf);
         }
-        return search(name, path, buf, size) || search(name, EXTRA_FOLDER, buf, size);
+        return search_folders(name, path, buf, size) ||
+               search_folders(name, EXTRA_FOLDER, buf, size);
 }
 
 /* The environment without what the child shall not see. */
@@ -118,8 +119,8 @@ static int open_pipes(struct plumbing *p, const struct helper_how *how)
 }
 
 /* Between fork and exec: only calls that are safe there. */
-static _Noreturn void become(const struct plumbing *p, pid_t parent, int death_signal,
-                             const char *const argv[], char *const env[])
+static _Noreturn void exec_helper(const struct plumbing *p, pid_t parent, int death_signal,
+                                  const char *const argv[], char *const env[])
 {
         sigset_t none;
         prctl(PR_SET_PDEATHSIG, death_signal);
@@ -149,8 +150,8 @@ static int wait_for_exec(int fd)
         return n == sizeof(why) ? -why : 0;
 }
 
-static int start(struct helper *c, const char *const argv[], const struct helper_how *how,
-                 char *const env[])
+static int start_helper(struct helper *c, const char *const argv[], const struct helper_how *how,
+                        char *const env[])
 {
         struct plumbing p;
         int r = open_pipes(&p, how);
@@ -159,7 +160,7 @@ static int start(struct helper *c, const char *const argv[], const struct helper
         pid_t parent = getpid();
         pid_t pid = fork();
         if (pid == 0)
-                become(&p, parent, how->death_signal ? how->death_signal : SIGKILL, argv, env);
+                exec_helper(&p, parent, how->death_signal ? how->death_signal : SIGKILL, argv, env);
         if (pid < 0) {
                 r = -errno;
                 close_pipes(&p);
@@ -189,7 +190,7 @@ int helper_start(struct helper *c, const char *const argv[], const struct helper
         char **env = make_environment(how);
         if (!env)
                 return -ENOMEM;
-        int r = start(c, argv, how, env);
+        int r = start_helper(c, argv, how, env);
         free(env);
         return r;
 }
@@ -236,7 +237,7 @@ int helper_collect(struct helper *c, const struct helper_limits *limits, struct 
         return r;
 }
 
-bool helper_tell(struct helper *c, const char *s, size_t n)
+bool helper_write(struct helper *c, const char *s, size_t n)
 {
         sigset_t deaf, before, waiting;
         sigemptyset(&deaf);

@@ -51,7 +51,7 @@ int helper_start(struct helper *c, const char *const argv[], const struct helper
  * Writes to its standard input, without waiting; false unless all of it went. The signal of a pipe
  * that nobody reads any more does not reach the program, which may have kept it deadly.
  */
-bool helper_tell(struct helper *c, const char *s, size_t n);
+bool helper_write(struct helper *c, const char *s, size_t n);
 
 struct helper_limits {
         int64_t patience_ns; /* until the end of its output */

@@ -35,7 +35,7 @@ static void *wait_for_signals(void *arg)
                 w->on_stop(w->arg);
         pthread_mutex_unlock(&w->lock);
         struct timespec patience = {.tv_nsec = 500000000};
-        /* A debugger or a stop and continue interrupts the wait and is no second signal. */
+        /* A debugger or a stop and continue interrupts the wait and is not a second signal. */
         while (sigtimedwait(&w->set, NULL, &patience) < 0 && errno == EINTR)
                 ;
         _exit(128 + sig);

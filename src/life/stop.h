@@ -13,7 +13,7 @@ struct life_watch; /* belongs to the thread, which lives as long as the program 
  * and ret may be NULL where life_stopping() is asked often enough.
  */
 int life_watch_signals(void (*on_stop)(void *arg), void *arg, struct life_watch **ret);
-/* From here on on_stop is not called, nor still running: its arg may go. NULL is fine. */
+/* From here on on_stop is not called, nor still running: its arg may go. NULL is allowed. */
 void life_unwatch(struct life_watch *w);
 /* Whether a stop was asked for. */
 bool life_stopping(void);

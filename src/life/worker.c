@@ -86,7 +86,7 @@ void crew_unlock(struct crew *c)
         pthread_mutex_unlock(&c->lock);
 }
 
-void crew_tell(struct crew *c)
+void crew_request_stop(struct crew *c)
 {
         pthread_cond_broadcast(&c->news);
 }
@@ -103,7 +103,7 @@ void crew_stop(struct crew *c)
 {
         crew_lock(c);
         c->stop = true;
-        crew_tell(c);
+        crew_request_stop(c);
         crew_unlock(c);
 }
 

@@ -86,8 +86,8 @@ static void say_error(const struct err *err, struct mcp_result *result)
 
 /* ---- methods ---- */
 
-static void initialize(const struct mcp_server *s, struct jsonw *j, const json_t *id,
-                       const json_t *params)
+static void reply_initialize(const struct mcp_server *s, struct jsonw *j, const json_t *id,
+                             const json_t *params)
 {
         const char *wanted = json_string_value(json_object_get(params, "protocolVersion"));
         const char *spoken = versions[0];
@@ -111,8 +111,8 @@ static void initialize(const struct mcp_server *s, struct jsonw *j, const json_t
         jsonw_end(j);
 }
 
-static void ping(const struct mcp_server *s UNUSED, struct jsonw *j, const json_t *id,
-                 const json_t *params UNUSED)
+static void reply_ping(const struct mcp_server *s UNUSED, struct jsonw *j, const json_t *id,
+                       const json_t *params UNUSED)
 {
         begin_answer(j, id);
         jsonw_object(j, "result");
@@ -158,8 +158,8 @@ static const struct {
         void (*answer)(const struct mcp_server *s, struct jsonw *j, const json_t *id,
                        const json_t *params);
 } methods[] = {
-    {"initialize", initialize},
-    {"ping", ping},
+    {"initialize", reply_initialize},
+    {"ping", reply_ping},
     {"tools/list", list_tools},
     {"tools/call", call_tool},
 };

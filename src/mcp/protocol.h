@@ -1,6 +1,6 @@
 /*
  * The Model Context Protocol, as a server with tools alone: JSON-RPC 2.0, one message a line. What
- * comes in is somebody else's; nothing here reads or writes anything.
+ * comes in is someone else's; nothing here reads or writes anything.
  */
 #pragma once
 

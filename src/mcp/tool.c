@@ -134,7 +134,7 @@ static int add_word(struct tool_line *line, char *word, bool is_path, struct err
         return 0;
 }
 
-static int refuse(const struct tool_arg *a, const char *what, struct err *err)
+static int refuse_argument(const struct tool_arg *a, const char *what, struct err *err)
 {
         return err_set(err, -EINVAL, "argument '%s' %s", a->name, what);
 }
@@ -143,9 +143,9 @@ static const char *bounded_text(const struct tool_arg *a, const json_t *v, struc
 {
         const char *s = json_string_value(v);
         if (!s || !*s)
-                return refuse(a, "is not a text", err), NULL;
+                return refuse_argument(a, "is not a text", err), NULL;
         if (json_string_length(v) > TOOL_TEXT_MAX)
-                return refuse(a, "is too long", err), NULL;
+                return refuse_argument(a, "is too long", err), NULL;
         return s;
 }
 
@@ -157,7 +157,7 @@ static int add_path(const struct tool_arg *a, const json_t *v, struct tool_line 
         if (!s)
                 return -EINVAL;
         if (strstr(s, "://"))
-                return refuse(a, "is an address, and files alone are read", err);
+                return refuse_argument(a, "is an address, and files alone are read", err);
         if (asprintf(&word, "%s%s", s[0] == '/' ? "" : "./", s) < 0)
                 word = NULL;
         return add_word(line, word, true, err);
@@ -167,7 +167,7 @@ static int add_paths(const struct tool_arg *a, const json_t *v, struct tool_line
                      struct err *err)
 {
         if (!json_is_array(v) || json_array_size(v) == 0)
-                return refuse(a, "is not a list of paths", err);
+                return refuse_argument(a, "is not a list of paths", err);
         int r = add_word(line, strdup(a->flag), false, err);
         for (size_t i = 0; r == 0 && i < json_array_size(v); i++)
                 r = add_path(a, json_array_get(v, i), line, err);
@@ -202,7 +202,7 @@ static int add_text(const struct tool_arg *a, const json_t *v, struct tool_line 
         if (!s)
                 return -EINVAL;
         if (a->choices && !is_choice(a->choices, s)) {
-                refuse(a, "has another value", err);
+                refuse_argument(a, "has another value", err);
                 return err_hint(err, "one of: %s", a->choices), -EINVAL;
         }
         return add_option(a, s, line, err);
@@ -215,9 +215,9 @@ static int add_number(const struct tool_arg *a, const json_t *v, struct tool_lin
         double number = json_number_value(v);
         bool whole = a->kind == TOOL_ARG_COUNT;
         if (whole ? !json_is_integer(v) : !json_is_number(v))
-                return refuse(a, whole ? "is not a whole number" : "is not a number", err);
+                return refuse_argument(a, whole ? "is not a whole number" : "is not a number", err);
         if (!(number >= (whole ? 1 : 0) && number <= INT32_MAX))
-                return refuse(a, "is out of range", err);
+                return refuse_argument(a, "is out of range", err);
         snprintf(text, sizeof(text), whole ? "%.0f" : "%.3f", number);
         return add_option(a, text, line, err);
 }
@@ -226,7 +226,7 @@ static int add_flag(const struct tool_arg *a, const json_t *v, struct tool_line 
                     struct err *err)
 {
         if (!json_is_boolean(v))
-                return refuse(a, "is neither true nor false", err);
+                return refuse_argument(a, "is neither true nor false", err);
         return json_is_true(v) ? add_word(line, strdup(a->flag), false, err) : 0;
 }
 
@@ -264,7 +264,7 @@ static int add_known(const struct tool *t, const json_t *arguments, size_t *take
                 if (v && !json_is_null(v))
                         r = add_argument(a, v, line, err);
                 else if (a->required)
-                        r = refuse(a, "is required", err);
+                        r = refuse_argument(a, "is required", err);
         }
         return r;
 }

@@ -26,14 +26,14 @@ double limit_allowed_cpus(const struct ceilings *c)
         return share > 0 ? used / share : 0;
 }
 
-static bool has(const struct ceilings *c, enum ceiling at)
+static bool has_ceiling(const struct ceilings *c, enum ceiling at)
 {
-        return c->there & CEILING_AT(at);
+        return c->present & CEILING_AT(at);
 }
 
 static double value_of(const struct ceilings *c, enum ceiling at)
 {
-        return has(c, at) ? (double)c->v[at] : 0;
+        return has_ceiling(c, at) ? (double)c->v[at] : 0;
 }
 
 /* 0 where only the sum is known. */
@@ -45,23 +45,23 @@ static double written_share(const struct ceilings *c)
 
 static bool mostly_writes(const struct ceilings *c)
 {
-        return has(c, CEILING_WRITTEN) && written_share(c) >= SHARE_MOSTLY;
+        return has_ceiling(c, CEILING_WRITTEN) && written_share(c) >= SHARE_MOSTLY;
 }
 
 static bool mostly_reads(const struct ceilings *c)
 {
-        return has(c, CEILING_WRITTEN) && value_of(c, CEILING_STORAGE) >= LIMIT_TELL_BYTES &&
+        return has_ceiling(c, CEILING_WRITTEN) && value_of(c, CEILING_STORAGE) >= LIMIT_BYTES_MIN &&
                written_share(c) <= 1 - SHARE_MOSTLY;
 }
 
 static bool reads_and_writes(const struct ceilings *c)
 {
-        return has(c, CEILING_WRITTEN) && value_of(c, CEILING_STORAGE) >= LIMIT_TELL_BYTES;
+        return has_ceiling(c, CEILING_WRITTEN) && value_of(c, CEILING_STORAGE) >= LIMIT_BYTES_MIN;
 }
 
 static bool has_no_counters(const struct ceilings *c)
 {
-        return !(c->there & CEILINGS_PROFILING);
+        return !(c->present & CEILINGS_PROFILING);
 }
 
 static bool uses_all_cpus(const struct ceilings *c)
@@ -71,20 +71,22 @@ static bool uses_all_cpus(const struct ceilings *c)
 
 static bool has_free_cpus(const struct ceilings *c)
 {
-        return has(c, CEILING_CPU) && value_of(c, CEILING_CPU) < CPUS_FREE &&
+        return has_ceiling(c, CEILING_CPU) && value_of(c, CEILING_CPU) < CPUS_FREE &&
                value_of(c, CEILING_CPU_CHILDREN) > CORES_NOTHING;
 }
 
 static bool threads_load(const struct ceilings *c)
 {
-        return has(c, CEILING_CPU_CHILDREN) && value_of(c, CEILING_CPU_CHILDREN) <= CORES_NOTHING;
+        return has_ceiling(c, CEILING_CPU_CHILDREN) &&
+               value_of(c, CEILING_CPU_CHILDREN) <= CORES_NOTHING;
 }
 
 static bool one_process_loads(const struct ceilings *c)
 {
-        bool one = has(c, CEILING_WORKERS)
-                       ? value_of(c, CEILING_WORKERS) < WORKERS_FEW
-                       : has(c, CEILING_CHILDREN) && value_of(c, CEILING_CHILDREN) < PROCESSES_FEW;
+        bool one =
+            has_ceiling(c, CEILING_WORKERS)
+                ? value_of(c, CEILING_WORKERS) < WORKERS_FEW
+                : has_ceiling(c, CEILING_CHILDREN) && value_of(c, CEILING_CHILDREN) < PROCESSES_FEW;
         return one && value_of(c, CEILING_CPU_CHILDREN) <= CORES_OF_ONE;
 }
 
@@ -111,12 +113,12 @@ static bool lacks_cpus(const struct ceilings *c)
 
 static bool encodes_most(const struct ceilings *c)
 {
-        return has(c, CEILING_ENCODER) && value_of(c, CEILING_ENCODER) >= ceilings_codec(c);
+        return has_ceiling(c, CEILING_ENCODER) && value_of(c, CEILING_ENCODER) >= ceilings_codec(c);
 }
 
 static bool decodes_jpeg_most(const struct ceilings *c)
 {
-        return has(c, CEILING_JPEG) && value_of(c, CEILING_JPEG) >= ceilings_codec(c);
+        return has_ceiling(c, CEILING_JPEG) && value_of(c, CEILING_JPEG) >= ceilings_codec(c);
 }
 
 static const struct {

@@ -37,7 +37,7 @@ struct diff_windows {
         float v[DIFF_WINDOWS_MAX];
 };
 
-/* A share of the time with its standard error, which is negative when nothing tells it. */
+/* A share of the time with its standard error, which is negative when nothing reports it. */
 struct diff_share {
         double mean, se, df;
         size_t n;
@@ -59,7 +59,7 @@ struct diff_run {
         size_t gpus;
         size_t busy, woken; /* GPUs that worked for a good part of the time; that worked at all */
         uint64_t print;     /* of what each GPU did, whatever their order */
-        bool unwatched;     /* a program's own log, which tells nothing of GPUs */
+        bool unwatched;     /* a program's own log, which says nothing of GPUs */
         int64_t start_ns;
         struct value interval_s;
         bool exact;       /* the command's own time, not that of the first and last sample */
@@ -68,7 +68,7 @@ struct diff_run {
         char ended[64];   /* how it ended when that was not well; empty otherwise */
         uint64_t ticks;
         double observed;          /* share of the time that was observed, of the GPU seen least */
-        char lost[32];            /* a GPU that was not there all the time; empty for none */
+        char lost[32];            /* a GPU that was absent all the time; empty for none */
         double startup_s;         /* before the first sustained work */
         struct value energy_j;    /* of all GPUs */
         struct value peak_memory; /* bytes, of the GPU that had most */
@@ -91,7 +91,7 @@ struct diff_run {
 
 struct diff_side {
         size_t n;
-        struct diff_run *runs; /* owned by whoever made them */
+        struct diff_run *runs; /* owned by anyone who made them */
 };
 
 enum diff_word { DIFF_LESS, DIFF_MORE, DIFF_SAME, DIFF_INCONCLUSIVE };
@@ -112,14 +112,14 @@ enum diff_evidence {
         DIFF_EVIDENCE_NONE,
         DIFF_EVIDENCE_STEPS,
         DIFF_EVIDENCE_NUMBERS, /* the user's own, that mean a time or a rate */
-        DIFF_EVIDENCE_PHASE,   /* one that takes a good part of the run and is no warm-up */
+        DIFF_EVIDENCE_PHASE,   /* one that takes a good part of the run and is not a warm-up */
         DIFF_EVIDENCE_RUN,     /* its length, or that of the work in it */
 };
 
 /* Which way is better. */
 enum diff_better { DIFF_BETTER_UNKNOWN, DIFF_LESS_IS_FASTER, DIFF_MORE_IS_FASTER };
 
-/* How a change is told. */
+/* How a change is reported. */
 enum diff_scale {
         DIFF_RELATIVE, /* new / base - 1 */
         DIFF_ABSOLUTE, /* new - base, of shares */
@@ -195,7 +195,7 @@ const struct diff_check_info *diff_check_info(enum diff_check_kind kind);
 struct diff_check {
         enum diff_check_kind kind;
         bool is_new;   /* ONE and LIST: of NEW, not of BASE */
-        bool is_grave; /* both sides tell it, so it forbids a verdict unless it is allowed */
+        bool is_grave; /* both sides report it, so it forbids a verdict unless it is allowed */
         bool forbids;  /* no verdict is given */
         bool allowed;  /* it would forbid one, and the user allows it */
         /* As recorded: texts, or names with commas; of ONE, its own side's. Empty: not known. */
@@ -211,7 +211,7 @@ enum diff_cause_kind {
         DIFF_CAUSE_STARTUP,
         DIFF_CAUSE_KERNELS, /* they take longer, or less time */
         DIFF_CAUSE_GAPS,    /* the time between kernels did, and no limiter says why */
-        DIFF_CAUSE_PHASE,   /* a phase did, and nothing tells of the GPUs */
+        DIFF_CAUSE_PHASE,   /* a phase did, and nothing reports the GPUs */
         DIFF_CAUSE_LINE,    /* a line of the program did, and nothing else is known */
 };
 
@@ -249,7 +249,7 @@ struct diff_gate {
         enum diff_gate_of of;
         bool relative; /* of the base; otherwise in the row's own unit */
         double most;
-        size_t row; /* the row that it looks at; SIZE_MAX when there is none */
+        size_t row; /* the row that it examines; SIZE_MAX when there is none */
         enum diff_gate_result result;
 };
 

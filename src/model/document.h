@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 enum doc_kind {
-        DOC_TEXT,      /* words, or somebody else's name */
+        DOC_TEXT,      /* words, or someone else's name */
         DOC_LIST,      /* several texts, see doc_cell_item */
         DOC_NUMBERS,   /* several whole numbers, likewise */
         DOC_NUMBER,    /* in the column's unit */
@@ -31,7 +31,7 @@ enum doc_kind {
 #define DOC_PROGRAMS 2u /* JSON and CSV only */
 #define DOC_PEOPLE 4u   /* not in JSON and CSV */
 #define DOC_OPTIONAL 8u /* JSON: no member where it is missing, instead of null */
-#define DOC_SCREEN 16u  /* in text only: how to go on */
+#define DOC_SCREEN 16u  /* in text only: how to continue */
 #define DOC_SPARE 32u   /* not shown where a text would be cut to a few columns for it */
 #define DOC_WHOLE 64u   /* words that are never cut */
 
@@ -99,7 +99,7 @@ const struct doc_part *document_main(const struct document *d);
 
 /* A new row, all of it missing; NULL when memory is short. Valid until the next one. */
 struct doc_cell *doc_add_row(struct document *d, struct doc_part *part);
-/* Copies a text of somebody else's, cleaned; an empty one is none. */
+/* Copies a text of someone else's, cleaned; an empty one is none. */
 void doc_cell_text(struct doc_cell *c, const char *text);
 /* Adds a text to a list. */
 void doc_cell_item(struct doc_cell *c, const char *text);

@@ -32,7 +32,7 @@ enum entity_text entity_text_find(const char *name, size_t len)
 void entity_set_text(struct entity *e, enum entity_text text, const char *s, size_t len)
 {
         size_t n = MIN(len, (size_t)ENTITY_TEXT_MAX - 1);
-        /* Sources tell the same names again and again, and what is kept is clean. */
+        /* Sources report the same names again and again, and what is kept is clean. */
         if (n > 0 && e->text[text][n] == '\0' && memcmp(e->text[text], s, n) == 0)
                 return;
         if (n > 0)

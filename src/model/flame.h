@@ -11,7 +11,7 @@
 #define FLAME_STRETCHES_MAX 24 /* that have a tree of their own */
 #define FLAME_NODES_MAX 2500   /* of the whole run's tree */
 #define FLAME_NODES_EACH 500   /* of a stretch's */
-#define FLAME_PROCESSES_MAX 40 /* that are told one by one */
+#define FLAME_PROCESSES_MAX 40 /* that are reported one by one */
 
 enum flame_kind {
         FLAME_ALL,
@@ -25,7 +25,7 @@ enum flame_kind {
 
 /* Nodes stand behind their parents; the first is its own. */
 struct flame_node {
-        uint32_t parent, what, looks;
+        uint32_t parent, what, n_samples;
         uint8_t kind;     /* enum flame_kind */
         double seconds;   /* of threads, what is below it included */
         double running_s; /* of these, on a CPU or with the interpreter's lock */

@@ -17,7 +17,7 @@ enum flops_pipe {
 };
 
 /*
- * FLOPS_TYPE(id, name, pipe): types, and the pipe that does them. The rate of INT8 is not told:
+ * FLOPS_TYPE(id, name, pipe): types, and the pipe that does them. The rate of INT8 is not reported:
  * instructions that libraries use for it do from three fifths to all of what the pipe could do
  * while it is active.
  */
@@ -68,7 +68,7 @@ static inline struct flops flops_rate(const struct flops_rates *r, enum flops_ty
 }
 
 /* The same over some time: a type that was declared. */
-struct flops_told {
+struct flops_rated {
         const char *type; /* "bf16"; NULL when none was declared or nothing is known */
         double lo, hi;
         const char *missing; /* why nothing is known of a type that was declared; else NULL */

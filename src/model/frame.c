@@ -107,7 +107,7 @@ static bool is_above(const struct entity *a, const struct entity *e)
 {
         if (a->kind >= e->kind)
                 return false;
-        if (e->index < 0) /* dcgmi's flat number: its GPU is one of those that are there */
+        if (e->index < 0) /* dcgmi's flat number: its GPU is one of those present */
                 return a->kind == ENTITY_GPU || a->index < 0;
         return entity_same_gpu(a, e) && (a->kind == ENTITY_GPU || a->gi == e->gi);
 }

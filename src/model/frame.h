@@ -50,8 +50,8 @@ struct frame {
         size_t n;
         struct row *rows;         /* sorted as entity_compare says */
         struct naming naming;     /* of its rows; set by frame_name_rows */
-        bool may_name_processes;  /* the source can tell, and was not asked */
-        bool knows_processes;     /* the source tells which there are */
+        bool may_name_processes;  /* the source can report, and was not asked */
+        bool knows_processes;     /* the source says which there are */
         const struct node *nodes; /* the machines that were asked; NULL where there is one */
         size_t n_nodes;
         const struct served *servings; /* model servers that are read beside the GPUs */
@@ -62,7 +62,7 @@ struct frame {
 /* Whether nothing of the row was measured at this tick, although it has values: its source is dead
  * or its GPU does not answer. */
 bool row_is_stale(const struct row *row);
-/* Whether its program has made no progress for so long that people are told. */
+/* Whether its program has made no progress for so long that people are reported. */
 bool row_is_stalled(const struct row *row);
 /* Whether anything runs on the GPU: idle, working, or nobody knows. What every count of idle GPUs
  * and of idle time asks. */

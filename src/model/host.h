@@ -75,7 +75,7 @@ enum framework {
 #define HOST_GPUS_MAX 32
 #define HOST_TEXT_MAX 160
 
-/* One GPU as the processes of a level use it. What the driver does not tell is missing. */
+/* One GPU as the processes of a level use it. What the driver does not report is missing. */
 struct level_gpu {
         struct value util;          /* ratio */
         struct value mem_copy_util; /* memory controller, ratio */
@@ -92,7 +92,7 @@ struct level_state {
 };
 
 struct host_core {
-        double busy_s, total_s; /* counters; total_s is 0 for a core that is not there */
+        double busy_s, total_s; /* counters; total_s is 0 for a core that is absent */
         struct value util;      /* ratio over the tick */
 };
 
@@ -161,5 +161,5 @@ size_t host_find_gpu(const struct host *h, const char *label);
 struct value host_cpu_busy(const struct host *h);
 /* "process", "user", "slurm", "cgroup", "system". */
 const char *level_name(enum level level);
-/* "process,system" or "all". False when a word is no level. */
+/* "process,system" or "all". False when a word is not a level. */
 bool levels_parse(const char *text, unsigned *ret);

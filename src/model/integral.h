@@ -81,7 +81,7 @@ enum idle_reason idle_reason_find(const char *name);
 
 struct holding {
         double held_s, observed_s;
-        double idle_unobserved_s; /* without counters, and idle by what the driver tells */
+        double idle_unobserved_s; /* without counters, and idle by what the driver reports */
         double real_s;            /* Real Utilization (0 to 1) × time */
         double process_s;         /* utilization by its own processes × time, of a shared GPU */
         double process_seen_s;    /* time in which that was known */
@@ -90,7 +90,7 @@ struct holding {
 
 struct integrals {
         int64_t created_ns; /* wall clock: all counters were 0 then; the keeper's to set */
-        uint64_t there;     /* bits: the integral had something to add up at least once */
+        uint64_t present;   /* bits: the integral had something to add up at least once */
         double v[INTEGRAL_COUNT];
         double class_s[WORKLOAD_COUNT];
         double health_s[HEALTH_CRIT + 1];
@@ -105,7 +105,7 @@ struct integrals {
 };
 _Static_assert(INTEGRAL_COUNT <= 64, "there needs more bits");
 
-static inline bool integral_there(const struct integrals *in, enum integral i)
+static inline bool integral_is_set(const struct integrals *in, enum integral i)
 {
-        return in->there & (UINT64_C(1) << i);
+        return in->present & (UINT64_C(1) << i);
 }

@@ -57,7 +57,7 @@ struct job_pause {
         int64_t begin_ns, end_ns;
 };
 
-/* What a GPU did, tick by tick, beyond what its curves tell. */
+/* What a GPU did, tick by tick, beyond what its curves report. */
 struct job_gpu {
         uint32_t slot;
         char label[32];
@@ -77,7 +77,7 @@ struct job_gpu {
         struct job_pause pauses[JOB_PAUSES_MAX]; /* the longest */
         size_t n_saves;
         struct job_pause saves[JOB_PAUSES_MAX]; /* when much was written to storage, likewise */
-        struct job_pause save;                  /* the one that is going on; 0: none */
+        struct job_pause save;                  /* the one in progress; 0: none */
         double saved;                           /* bytes of it */
         double holders;                         /* processes that hold it, added up over ticks */
         size_t n_pids;
@@ -85,7 +85,7 @@ struct job_gpu {
         double own;                 /* samples of the host in which the rank's processes use it */
 };
 
-/* What the rank's own processes did; a GPU that ranks share tells of all of them. */
+/* What the rank's own processes did; a GPU that ranks share reports all of them. */
 struct job_own {
         size_t n, fold, part; /* points; samples in each, and in the last */
         int64_t at_ns[JOB_CPU_POINTS];
@@ -135,7 +135,7 @@ struct job_rank {
         struct job_own own;
         struct job_track track;
         struct value clock_max;              /* Hz */
-        struct value mean[JOB_FIGURE_COUNT]; /* over the time in which all ranks are there */
+        struct value mean[JOB_FIGURE_COUNT]; /* over the time in which all ranks are present */
         enum job_outlier outlier[JOB_FIGURE_COUNT];
         size_t n_series;
         struct job_series series[JOB_SERIES_MAX];
@@ -182,7 +182,7 @@ struct straggler {
 
 enum job_align { JOB_BY_WALL_CLOCK, JOB_BY_MARKS };
 
-/* The findings of all ranks that tell the same. */
+/* The findings of all ranks that report the same. */
 struct job_joined {
         struct job_finding finding; /* sums */
         size_t n;                   /* ranks */

@@ -72,7 +72,8 @@ double ceilings_codec(const struct ceilings *c)
 {
         double most = 0;
         for (enum ceiling i = CEILING_DECODER; i <= CEILING_JPEG; i++)
-                most = c->there & CEILING_AT(i) && (double)c->v[i] > most ? (double)c->v[i] : most;
+                most =
+                    c->present & CEILING_AT(i) && (double)c->v[i] > most ? (double)c->v[i] : most;
         return most;
 }
 

@@ -32,9 +32,9 @@ struct ceiling_info {
 #define CEILING_AT(at) (UINT64_C(1) << (at))
 _Static_assert(CEILING_COUNT <= 64, "a set of ceilings needs more bits");
 
-/* Values and which of them are there. Small, because every row of every frame has them. */
+/* Values and which of them are present. Small, because every row of every frame has them. */
 struct ceilings {
-        uint64_t there; /* one bit an enum ceiling */
+        uint64_t present; /* one bit an enum ceiling */
         float v[CEILING_COUNT];
 };
 
@@ -115,9 +115,10 @@ enum held_by { HELD_BY_NOTHING, HELD_BY_POWER, HELD_BY_THERMAL, HELD_BY_LOCKED }
 #define LIMIT_ENGINE_NONE_DRIVER 0.015 /* the driver's utilization: as good as nothing ran */
 #define LIMIT_HELD_BYTES 1e8           /* device memory beyond what the driver takes */
 
-/* What of the evidence is told; the limits of the rules themselves are in compute/limiter.h. */
-#define LIMIT_TELL 0.05 /* cores, threads, shares of the host: less says nothing beside others */
-#define LIMIT_TELL_BYTES 1e6 /* the same in bytes a second */
+/* What of the evidence is reported; the limits of the rules themselves are in compute/limiter.h. */
+#define LIMIT_GAIN_MIN                                                                             \
+        0.05 /* cores, threads, shares of the host: less says nothing beside others */
+#define LIMIT_BYTES_MIN 1e6  /* the same in bytes a second */
 #define LIMIT_TURNS 0.75     /* cores: the busiest thread of a process whose threads take turns */
 #define LIMIT_TURNS_MORE 0.1 /* cores: what all of them have beyond it */
 
@@ -145,7 +146,7 @@ struct limit {
         uint8_t other;     /* the limiter that is nearest; the limiter itself when none is */
         uint8_t at;        /* enum ceiling that would have to move for it */
         float change;      /* by so much */
-        uint64_t inputs;   /* ceilings that the rule looked at and that are there */
+        uint64_t inputs;   /* ceilings that the rule examined and present */
         uint64_t missing;  /* ceilings that it needed and that are not */
         struct power_floor floor; /* that a verdict without counters rests on */
         struct ceilings ceilings;
@@ -154,10 +155,10 @@ struct limit {
 /* "run", "kept", "idle", "model", "unknown". */
 const char *floor_from_name(enum floor_from from);
 const struct ceiling_info *ceiling_info(enum ceiling ceiling);
-/* A ceiling as a value: missing when it is not there. */
+/* A ceiling as a value: missing when it is absent. */
 static inline struct value ceiling_value(const struct ceilings *c, enum ceiling at)
 {
-        return c->there & CEILING_AT(at) ? value_ok((double)c->v[at]) : value_missing(STATE_NONE);
+        return c->present & CEILING_AT(at) ? value_ok((double)c->v[at]) : value_missing(STATE_NONE);
 }
 
 /* The busiest of the video and JPEG engines; 0 where none is known. */
@@ -166,7 +167,7 @@ double ceilings_codec(const struct ceilings *c);
 static inline void ceiling_set(struct ceilings *c, enum ceiling at, double v)
 {
         c->v[at] = (float)v;
-        c->there |= CEILING_AT(at);
+        c->present |= CEILING_AT(at);
 }
 
 const struct limiter_info *limiter_info(enum limiter limiter);
@@ -183,8 +184,8 @@ enum limiter_side limiter_side(enum limiter limiter);
 enum limiter_group limiter_group(enum limiter limiter);
 /* LIMITER_COUNT when there is no such limiter. */
 enum limiter limiter_find(const char *name);
-/* What a rule looks at, the numbers a finding shows, and the words: without profiling counters
- * less can be told apart. */
+/* What a rule examines, the numbers a finding shows, and the words: without profiling counters less
+ * can be distinguished. */
 const struct limiter_sight *limiter_sight(enum limiter limiter, enum basis basis);
 /* The rule in words, as docs/LIMITS.md states it. */
 const char *limiter_rule(enum limiter limiter, enum basis basis);

@@ -14,15 +14,15 @@ struct profile_line {
         bool of_workers;             /* CPU time of workers; else time of main threads */
         double share;                /* of the main threads' time */
         double se;                   /* its standard error */
-        uint64_t looks;
+        uint64_t n_samples;
 };
 
 /* All zeros: nothing is known. */
 struct line_profile {
         struct profile_line *lines; /* owned; the largest share first, those of workers last */
         size_t n;
-        uint64_t looks; /* of main threads, in all */
-        double least;   /* lines that are not in the list have at most this share */
+        uint64_t n_samples; /* of main threads, in all */
+        double least;       /* lines that are not in the list have at most this share */
 };
 
 void line_profile_finish(struct line_profile *p);

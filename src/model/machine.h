@@ -10,7 +10,7 @@ enum machine_part {
 };
 
 struct machine_use {
-        bool counted[MACHINE_PARTS];       /* a counter or a meter was there */
+        bool counted[MACHINE_PARTS];       /* a counter or a meter was present */
         double joules[MACHINE_PARTS];      /* since the program began to look */
-        struct value power[MACHINE_PARTS]; /* of now; missing where nothing tells it */
+        struct value power[MACHINE_PARTS]; /* of now; missing where nothing reports it */
 };

@@ -10,7 +10,7 @@
 #define SEPARATORS ".-_:"
 #define ID_LETTERS 8
 
-/* The identities that are looked at. */
+/* The identities that are examined. */
 struct identities {
         size_t n;
         const void *list;

@@ -30,15 +30,15 @@ struct owner {
         int32_t index;           /* of the GPU as shown */
         int32_t gi;              /* -1 for a whole GPU */
         int32_t slot;            /* whose counters are its own, from 1; 0 for none */
-        bool gone;               /* it has let go, and is told a little longer */
+        bool gone;               /* it has let go, and is reported a little longer */
 #define OWNER_TEXT(id, name, size) char id[size];
         OWNER_TEXTS(OWNER_TEXT)
 #undef OWNER_TEXT
         uint32_t processes;      /* on the GPU now; 0 when it holds the GPU without using it */
         struct value gpu_memory; /* bytes, of its processes there */
         struct value gpu_util;   /* of the GPU, by its processes: where several owners share it */
-        /* Of a user's processes on the GPU that are of no job: CPU seconds while they were looked
-         * at, which only grow, and resident bytes. */
+        /* Of a user's processes on the GPU that are of no job: CPU seconds while they were
+         * examined, which only grow, and resident bytes. */
         struct value process_cpu_s, process_memory;
         /* Its control group: missing where it cannot be read or the owner has none. */
         struct value cpu_s, memory, memory_limit, read_bytes, written_bytes;

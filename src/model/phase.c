@@ -8,7 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define WINDOW_MAX_NS NS_PER_S /* what a driver averages over at most, unless the source tells */
+/* what a driver averages over at most, unless the source reports */
+#define WINDOW_MAX_NS NS_PER_S
 
 int64_t phase_moment(struct phase_clock *c, const struct frame *f)
 {

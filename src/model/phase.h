@@ -29,7 +29,7 @@ static inline bool phase_has_end(const struct phase *p)
         return !p->open || p->end_ns < CLOCK_FILE_MAX_NS;
 }
 
-/* One that ends before it begins, as a clock that was set back may tell, never holds. */
+/* One that ends before it begins, as a clock that was set back may report, never holds. */
 static inline bool phase_holds(const struct phase *p, int64_t moment_ns)
 {
         return p->begin_ns <= moment_ns && moment_ns < p->end_ns;
@@ -44,8 +44,8 @@ struct phase_clock {
         int64_t mono_ns;
 };
 
-/* The middle of a frame's window, wall clock: the window that the source tells, else the time since
- * the frame before, at most a second. To be asked for every frame, in order. */
+/* The middle of a frame's window, wall clock: the window that the source reports, else the time
+ * since the frame before, at most a second. To be asked for every frame, in order. */
 int64_t phase_moment(struct phase_clock *c, const struct frame *f);
 /* The same of the host's figures, which know their window. */
 int64_t phase_moment_of_host(const struct host *h);
@@ -68,7 +68,7 @@ struct phase_cursor {
         size_t active; /* phases that hold the moment */
 };
 
-/* Moves to a moment and tells of every phase that begins (+1) or ends (-1) to hold it on the way;
+/* Moves to a moment and reports every phase that begins (+1) or ends (-1) to hold it on the way;
  * change may be NULL. */
 typedef void phase_change(void *arg, size_t phase, int by);
 void phase_cursor_move(struct phase_cursor *c, const struct phase_order *o, int64_t moment_ns,

@@ -15,8 +15,8 @@ enum process_type {
         PROCESS_GRAPHICS = 2,
 };
 
-/* The GPU that a process is on, by the numbers of whoever tells; index is -1 in a recording, which
- * has the label alone. */
+/* The GPU that a process is on, by the numbers of anyone who reports; index is -1 in a recording,
+ * which has the label alone. */
 struct process_on {
         int32_t index, gi; /* gi is -1 for the whole GPU */
 };

@@ -60,7 +60,7 @@ struct batch {
 #define BATCH_PARTS_MAX 4
 #define READING_ORIGINS_MAX 4096
 
-/* What could not be read. Counted, told once at the end. */
+/* What could not be read. Counted, reported once at the end. */
 struct source_trouble {
         uint64_t rows;       /* read well */
         uint64_t skipped;    /* lines that could not be understood */
@@ -69,5 +69,5 @@ struct source_trouble {
         uint64_t first_line; /* where the first trouble was; 0 when not in a file */
         bool no_counters;    /* it opened, without SM, tensor and DRAM counters */
         bool waiting;        /* there was nothing yet, and it is tried again */
-        char notice[320];    /* one more thing worth telling; empty for none */
+        char notice[320];    /* one more thing worth reporting; empty for none */
 };

@@ -17,5 +17,5 @@ struct recent {
         enum workload looks;      /* likewise the class */
         enum held_by held;        /* likewise what held the clocks */
         bool settled;             /* one limiter had most of the last third */
-        bool looks_settled;       /* likewise one class */
+        bool class_has_settled;   /* likewise one class */
 };

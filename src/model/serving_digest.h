@@ -1,4 +1,4 @@
-/* What a comparison looks at of model servers, under the names that it shows. */
+/* What a comparison examines of model servers, under the names that it shows. */
 #pragma once
 
 /* DIGESTED(figure, name, explains, join): names say what is better: a rate, or a time. explains: it

@@ -86,7 +86,7 @@ static bool has_role(const struct words *words, enum word_role role)
         return false;
 }
 
-/* "tokens per second", "it/s", "samples_s"; a path such as time/ms is no rate. */
+/* "tokens per second", "it/s", "samples_s"; a path such as time/ms is not a rate. */
 static bool is_divided_by(const struct words *words, size_t i)
 {
         const struct word *w = &words->w[i], *before = i > 0 ? w - 1 : NULL;

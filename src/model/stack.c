@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Ids by hash, open addressing; 0 is empty, as id 0 of each kind is never looked for. */
+/* Ids by hash, open addressing; 0 is empty, as id 0 of each kind is never searched for. */
 struct id_slots {
         uint32_t *ids;
         uint32_t mask;

@@ -73,14 +73,14 @@ enum stack_state {
 /*
  * One thread at one instant. pid and start_ticks together are who the process is, a reused pid is
  * another process. Shares are shares of stands_for_ns, not of the number of samples: threads that
- * are looked at less often have larger ones, so sums stay unbiased whatever the rates were.
+ * are examined less often have larger ones, so sums stay unbiased whatever the rates were.
  */
 struct stack_sample {
         int64_t mono_ns;       /* CLOCK_MONOTONIC when it was read */
-        int64_t stands_for_ns; /* time of this thread that it represents: since its last look */
+        int64_t stands_for_ns; /* time of this thread that it represents: since its last snapshot */
         uint64_t start_ticks;  /* of the process, since boot, field 22 of /proc/PID/stat */
         int32_t pid;
-        int32_t tid;       /* 0: unknown, as for interpreters that do not tell */
+        int32_t tid;       /* 0: unknown, as for interpreters that do not report */
         uint32_t thread;   /* text: the thread's name as the kernel has it */
         uint32_t stack;    /* node of the innermost frame; STACK_EMPTY: none with lines */
         uint32_t call;     /* text: the system call it is in; none when it runs, or unknown */
@@ -93,12 +93,12 @@ struct stack_sample {
 
 /* Whether a process's stacks can be read, and why not. */
 enum stack_access {
-        STACK_PENDING,     /* not looked at yet, or still starting */
+        STACK_PENDING,     /* not examined yet, or still starting */
         STACK_READABLE,    /* its frames are read */
         STACK_NO_RUNTIME,  /* no interpreter that is known: thread names and waits only */
         STACK_UNSUPPORTED, /* an interpreter or a build that cannot be read */
         STACK_DENIED,      /* the kernel does not allow it */
-        STACK_FOREIGN,     /* another user's: not looked at */
+        STACK_FOREIGN,     /* another user's: not examined */
         STACK_GONE,        /* it has ended */
         STACK_ACCESS_COUNT
 };

@@ -19,8 +19,8 @@ struct stack_live {
 /* NULL when nothing is known of it. */
 const struct stack_process *stack_live_process(const struct stack_live *live, int32_t pid);
 /* The thread that says what a process is doing: the one that holds the interpreter's lock, else one
- * that runs, else the first. NULL when none was looked at in the last seconds. */
+ * that runs, else the first. NULL when none was examined in the last seconds. */
 const struct stack_sample *stack_live_thread(const struct stack_live *live, int32_t pid);
-/* The newest looks at its threads, in that order; how many. */
+/* The newest examines its threads, in that order; how many. */
 size_t stack_live_threads(const struct stack_live *live, int32_t pid,
                           const struct stack_sample **ret, size_t max);

@@ -8,7 +8,7 @@
 
 #define STACK_WINDOW_NS 1000000000LL
 
-/* A thread that was looked at; its place in the list is its id. */
+/* A thread that was examined; its place in the list is its id. */
 struct stack_thread {
         uint32_t process; /* its place among the processes */
         int32_t tid;
@@ -21,7 +21,7 @@ struct stack_count {
         uint32_t thread;
         uint32_t stack;
         uint32_t call; /* text: the system call it was in */
-        uint32_t looks;
+        uint32_t n_samples;
         uint8_t state; /* enum stack_state */
         bool holds_gil;
         double seconds;

@@ -21,15 +21,15 @@ static bool is_same_key(const struct stack_sum *a, const struct stack_sum *b)
 
 int stack_sums_add(struct stack_sums *s, uint32_t part, const struct stack_count *c)
 {
-        const struct stack_sum new = {part,     c->thread, c->stack,  c->call,
-                                      c->state, c->looks,  c->seconds};
+        const struct stack_sum new = {part,     c->thread,    c->stack,  c->call,
+                                      c->state, c->n_samples, c->seconds};
         const uint32_t key[5] = {part, c->thread, c->stack, c->call, c->state};
         uint32_t hash = hash_text((const char *)key, sizeof(key)), at;
         size_t step = 0;
         while ((at = lookup_next(&s->by_key, hash, &step)) != LOOKUP_END) {
                 if (!is_same_key(&s->list[at], &new))
                         continue;
-                s->list[at].looks += c->looks;
+                s->list[at].n_samples += c->n_samples;
                 s->list[at].seconds += c->seconds;
                 return 0;
         }

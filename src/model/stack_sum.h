@@ -15,7 +15,7 @@ struct stack_sum {
         uint32_t stack;
         uint32_t call; /* text: the system call it was in */
         uint8_t state; /* enum stack_state */
-        uint64_t looks;
+        uint64_t n_samples;
         double seconds;
 };
 

@@ -17,7 +17,7 @@ enum step_figure {
 struct step_figure_info {
         const char *name, *words;
         enum unit unit;
-        double least; /* a difference of less is not worth telling */
+        double least; /* a difference of less is not worth reporting */
 };
 
 const struct step_figure_info *step_figure_info(enum step_figure figure);
@@ -30,7 +30,7 @@ struct run_step {
 
 #define STEP_SLOW 1.5     /* of the median: a longer step is slow */
 #define STEP_SLOW_LEAST 8 /* steps: with fewer none is called slow */
-#define STEP_SLOW_TOLD 5  /* that cost most */
+#define STEP_SLOW_KEPT 5  /* that cost most */
 #define STEP_LINE_MAX 200
 #define STEP_SERIES_MAX 64
 
@@ -61,8 +61,8 @@ struct step_series {
         size_t n_slow;
         double slow_s; /* what they took beyond the median */
         double usual[STEP_FIGURE_COUNT];
-        size_t n_told;
-        struct slow_step slow[STEP_SLOW_TOLD]; /* the costliest first */
+        size_t n_reported;
+        struct slow_step slow[STEP_SLOW_KEPT]; /* the costliest first */
 };
 
 /* What the model's arithmetic is of what the GPUs could do, while steps ran. */
@@ -81,7 +81,7 @@ struct run_steps {
         size_t n;
 };
 
-/* Whether a slow step's figure differs from the usual one by as much as is worth telling. */
+/* Whether a slow step's figure differs from the usual one by as much as is worth reporting. */
 bool slow_step_differs(const struct step_series *s, const struct slow_step *slow,
                        enum step_figure figure);
 void run_steps_finish(struct run_steps *s);

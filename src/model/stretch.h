@@ -13,7 +13,7 @@
 #define STRETCH_GPUS_MAX 1024
 #define STRETCH_LABEL_MAX 32
 
-/* A set of GPUs, by their places in a list. */
+/* A set of GPUs, by place in a list. */
 struct gpu_set {
         uint64_t bits[STRETCH_GPUS_MAX / 64];
 };
@@ -23,13 +23,13 @@ struct stretch {
         struct gpu_set gpus;
         struct limit limit;         /* ceilings are means of exactly its own time */
         double uneven;              /* standard deviation of the engine over ticks */
-        struct flops_told flops;    /* a GPU, of the type that was declared for its time */
+        struct flops_rated flops;   /* a GPU, of the type that was declared for its time */
         bool before_work;           /* it ends before the first sustained work */
         char phase[PHASE_NAME_MAX]; /* the innermost phase around it; empty for none */
         size_t where;               /* of the list's wheres, from 1; 0 for unknown */
 };
 
-/* One thing worth telling: a limiter, over all the stretches that have it. */
+/* One thing worth reporting: a limiter, over all the stretches that have it. */
 struct limit_finding {
         enum limiter limiter;
         enum held_by held_by;
@@ -91,7 +91,7 @@ struct stretch_list {
         struct stretch *list; /* in order of time */
         size_t n_gpus;
         struct stretch_gpu *gpus;
-        size_t left_out;          /* GPUs beyond STRETCH_GPUS_MAX, of which nothing is told */
+        size_t left_out;          /* GPUs beyond STRETCH_GPUS_MAX, of which nothing is reported */
         enum framework framework; /* NONE when not known */
         size_t n_findings;
         struct limit_finding findings[FINDINGS_MAX]; /* what matters most first */

@@ -113,7 +113,7 @@ struct gpu_summary {
         double throttle_s, throttle_power_s, throttle_heat_s;
         bool has_throttle;
         struct pipe_work pipes[FLOPS_PIPE_COUNT];
-        struct flops_told flops; /* of the type that was declared for the scope */
+        struct flops_rated flops; /* of the type that was declared for the scope */
         struct limited limited;
         bool worked;                  /* it was not idle all the time */
         double lead_s, tail_s;        /* idle before its first work, and since its last */
@@ -123,7 +123,7 @@ struct gpu_summary {
         uint64_t allocated_unused_of; /* samples in which both were known */
 };
 
-/* What a level's processes did on one GPU, as the driver tells. */
+/* What a level's processes did on one GPU, as the driver reports. */
 struct level_gpu_summary {
         double util, memory;             /* sums of ratios and bytes */
         uint64_t n_util, n_memory;       /* samples that have one */
@@ -211,7 +211,7 @@ struct user_metric {
         double sum, min, max, last;
 };
 
-/* What a report tells besides the summary. Text may be empty; numbers may be missing. */
+/* What a report reports besides the summary. Text may be empty; numbers may be missing. */
 struct run_facts {
         char input[256]; /* the file */
         char command[1024], host[128], user[64], source[128];

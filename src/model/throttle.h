@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * THROTTLE(id, bit, kind, words)
- * kind: NONE (nothing to do), CHOSEN (somebody set the clocks), POWER, HEAT, HARDWARE (heat or the
- * power supply; the driver does not tell which unless it sets another bit too).
+ * THROTTLE(id, bit, kind, words) kind: NONE (nothing to do), CHOSEN (somebody set the clocks),
+ * POWER, HEAT, HARDWARE (heat or the power supply; the driver does not say which unless it sets
+ * another bit too).
  */
 #define THROTTLES(THROTTLE)                                                                        \
         THROTTLE(IDLE, 0x1, NONE, "idle")                                                          \

@@ -11,17 +11,17 @@
 struct point {
         int64_t wall_ns;
         float v;
-        bool there; /* v holds a value */
+        bool present; /* v holds a value */
 };
 
 /* What was said of an entity at a time. */
 struct said {
         int64_t wall_ns;
         uint8_t workload, limiter, held_by; /* enums of verdict.h and limit.h */
-        bool there;                         /* the entity was seen then */
+        bool present;                       /* the entity was seen then */
 };
 
-/* How to ask whoever keeps the past. */
+/* How to ask anyone who keeps the past. */
 struct trends {
         void *arg;
         /*

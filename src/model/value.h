@@ -1,4 +1,4 @@
-/* A number and whether it is there. Unknown is a state, never 0, -1 or NaN. */
+/* A number and whether it is present. Unknown is a state, never 0, -1 or NaN. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 enum state {
         STATE_NONE,        /* the source has no such field */
         STATE_OK,          /* v holds the value */
-        STATE_STALE,       /* v holds an old value; age_ms tells how old */
+        STATE_STALE,       /* v holds an old value; age_ms says how old */
         STATE_BLANK,       /* the source has the field and gave no value this time */
         STATE_UNSUPPORTED, /* the device or driver does not have it */
         STATE_DENIED,      /* the user may not read it */
@@ -43,7 +43,7 @@ static inline double value_or(struct value v, double other)
         return value_is_set(v) ? v.v : other;
 }
 
-/* The same with NaN: for writers that leave out what is no number. */
+/* The same with NaN: for writers that leave out what is not a number. */
 static inline double value_or_nan(struct value v)
 {
         return value_or(v, __builtin_nan(""));

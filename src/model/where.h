@@ -57,7 +57,7 @@ struct where_place {
         char call[WHERE_CALL_MAX]; /* the system call it mostly waits in; "" for none */
         double share;              /* of the part's time */
         double seconds;            /* of threads */
-        uint64_t looks;            /* samples it rests on */
+        uint64_t n_samples;        /* samples it rests on */
 };
 
 struct where_part {
@@ -65,7 +65,7 @@ struct where_part {
         size_t n;
         struct where_place places[WHERE_PLACES_MAX]; /* the largest share first */
         double seconds;
-        uint64_t looks;
+        uint64_t n_samples;
         size_t processes; /* how many they were */
 };
 

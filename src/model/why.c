@@ -40,12 +40,12 @@ static bool is_users(const struct stack_table *t, uint32_t stack)
         return stack_frame(t, stack_node(t, stack)->frame)->whose == STACK_USER;
 }
 
-bool why_line(const struct stack_look *l, uint32_t thread, struct code_line *ret_own,
+bool why_line(const struct stack_snapshot *l, uint32_t thread, struct code_line *ret_own,
               struct code_line *ret_inner)
 {
         if (thread == WHY_NONE || l->threads[thread].stack == STACK_EMPTY)
                 return false;
-        const struct look_thread *t = &l->threads[thread];
+        const struct snapshot_thread *t = &l->threads[thread];
         struct stack_place place = stack_find_place(l->table, t->stack);
         uint32_t steady = stack_find_place(l->table, t->steady).own;
         if (t->places > 1 && steady != STACK_EMPTY && is_users(l->table, steady))

@@ -36,7 +36,7 @@ static const struct manner manners[] = {
 };
 
 /* Divides v until it is below that; how often. */
-static size_t divide(double *v, double base, double below)
+static size_t divide_by_base(double *v, double base, double below)
 {
         size_t i = 0;
         while (fabs(*v) >= below && i < 6) {
@@ -56,7 +56,7 @@ static const char *full_prefix(size_t i, double base)
 static void put_full(char *buf, size_t size, const struct manner *m, int decimals, double v)
 {
         if (m->base > 0) {
-                size_t i = divide(&v, m->base, m->base * 0.9995);
+                size_t i = divide_by_base(&v, m->base, m->base * 0.9995);
                 snprintf(buf, size, "%.*f %s%s", i == 0 || fabs(v) >= 99.95 ? 0 : 1, v,
                          full_prefix(i, m->base), m->after);
         } else {
@@ -67,7 +67,8 @@ static void put_full(char *buf, size_t size, const struct manner *m, int decimal
 static void put_short(char *buf, size_t size, const struct manner *m, double v)
 {
         static const char *const prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
-        size_t i = m->short_base > 0 ? divide(&v, m->short_base, m->short_base * 0.9995) : 0;
+        size_t i =
+            m->short_base > 0 ? divide_by_base(&v, m->short_base, m->short_base * 0.9995) : 0;
         int decimals = i > 0 ? 1 : m->short_decimals;
         v *= m->scale;
         snprintf(buf, size, "%.*f%s%s", fabs(v) >= 99.95 ? 0 : decimals, v, prefixes[i],
@@ -76,7 +77,7 @@ static void put_short(char *buf, size_t size, const struct manner *m, double v)
 
 static void put_fine_bytes(char *buf, size_t size, double v)
 {
-        size_t i = divide(&v, 1024, 1024);
+        size_t i = divide_by_base(&v, 1024, 1024);
         snprintf(buf, size, "%.*f %sB",
                  i == 0          ? 0
                  : fabs(v) < 100 ? 2

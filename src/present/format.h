@@ -13,7 +13,7 @@ enum format_style {
         FORMAT_FULL,  /* where a number stands alone: "87.3 %", "56.7 GB/s", "61 °C" */
         FORMAT_WORDS, /* the same in a sentence: "87 %" */
         FORMAT_SHORT, /* in narrow cells, without the unit: "87%", "56.7G", "61" */
-        FORMAT_FINE,  /* with the digits that tell two apart: "4.567 s", "139.81 GiB" */
+        FORMAT_FINE,  /* with the digits that distinguishes two: "4.567 s", "139.81 GiB" */
 };
 
 /* A value as its unit asks for. */

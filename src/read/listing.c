@@ -117,7 +117,7 @@ static int list_now(struct listing *l)
         int r = numbered_each(l->proc, l->dents, sizeof(l->dents), note_process, l);
         r = l->failed ? -ENOMEM : r;
         if (r < 0)
-                l->renewed_ns = 0; /* what there is of it is no list */
+                l->renewed_ns = 0; /* what there is of it is not a list */
         return r;
 }
 

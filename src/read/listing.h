@@ -1,6 +1,6 @@
 /*
  * Which processes there are: /proc, listed once a tick for all who want to know. Whoever needs them
- * exactly lists them anew, and all others who share the listing take the newest. Safe from several
+ * exactly lists them again, and all others who share the listing take the newest. Safe from several
  * threads.
  */
 #pragma once
@@ -29,7 +29,7 @@ int listing_open(int root, struct listing **ret);
 struct listing *listing_open_root(const char *root);
 /* Another user, who closes it too. NULL stays NULL. */
 struct listing *listing_share(struct listing *l);
-/* NULL is fine. The last user frees it. */
+/* NULL is allowed. The last user frees it. */
 void listing_close(struct listing *l);
 /* From now on l takes what leader lists. */
 void listing_follow(struct listing *l, struct listing *leader);

@@ -5,8 +5,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* -1 when the name is no number, or a larger one than the kernel gives. */
-static int32_t parse(const char *name)
+/* -1 when the name is not a number, or a larger one than the kernel gives. */
+static int32_t parse_number(const char *name)
 {
         int64_t v = 0;
         const char *s = name;
@@ -26,7 +26,8 @@ int numbered_each(int folder, char *buf, size_t size,
                         return n < 0 ? -errno : 0;
                 for (ssize_t at = 0; at < n;) {
                         const struct dirent64 *d = (const void *)(buf + at);
-                        const struct numbered entry = {d->d_name, parse(d->d_name), d->d_ino};
+                        const struct numbered entry = {d->d_name, parse_number(d->d_name),
+                                                       d->d_ino};
                         if (entry.number >= 0)
                                 visit(arg, &entry);
                         at += d->d_reclen;

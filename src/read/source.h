@@ -45,7 +45,7 @@ struct source_config {
          */
         bool (*wanted)(enum dialect dialect, const char *field, size_t len);
         /* Whether how much of a GPU each process uses is wanted too, which NVML answers slowly;
-         * borrowed, looked at whenever processes are asked for. NULL: it is. */
+         * borrowed, examined whenever processes are asked for. NULL: it is. */
         const atomic_bool *process_use;
 };
 
@@ -70,7 +70,7 @@ struct source_ops {
         bool finite;              /* ends by itself: a capture */
         bool local;               /* reads this machine, so its environment chooses the GPUs */
 
-        /* Opens it. 0, or a negative code with err telling why and what to do. */
+        /* Opens it. 0, or a negative code with err reporting why and what to do. */
         int (*open)(const struct source_config *config, struct source **ret, struct err *err);
         /*
          * The next tick: 1 with a batch (valid until the next call), 0 at the end, or a negative
@@ -100,7 +100,7 @@ struct source_ops {
         size_t (*nodes)(const struct source *source, const struct node **ret);
         /* Wakes a waiting next(), which then returns 0. Called from another thread. May be NULL. */
         void (*interrupt)(struct source *source);
-        void (*close)(struct source *source); /* NULL is fine */
+        void (*close)(struct source *source); /* NULL is allowed */
 };
 
 /* The table. NULL at the end. */

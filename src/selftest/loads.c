@@ -166,7 +166,7 @@ void loads_close(struct loads *l)
         free(l);
 }
 
-static int gemm(struct loads *l, int side, int type, int compute)
+static int run_gemm(struct loads *l, int side, int type, int compute)
 {
         static const float one = 1, zero = 0;
         static const double one64 = 1, zero64 = 0;
@@ -188,13 +188,13 @@ static int start_once(struct loads *l, enum load load)
         case LOAD_TO_HOST:
                 return l->cuda->to_host(l->host, l->a, HOST_BYTES, l->stream);
         case LOAD_GEMM_BF16:
-                return gemm(l, SIDE, R_16BF, COMPUTE_32F);
+                return run_gemm(l, SIDE, R_16BF, COMPUTE_32F);
         case LOAD_GEMM_TF32:
-                return gemm(l, SIDE, R_32F, COMPUTE_TF32);
+                return run_gemm(l, SIDE, R_32F, COMPUTE_TF32);
         case LOAD_GEMM_FP32:
-                return gemm(l, SIDE, R_32F, COMPUTE_32F);
+                return run_gemm(l, SIDE, R_32F, COMPUTE_32F);
         case LOAD_GEMM_FP64:
-                return gemm(l, SIDE_FP64, R_64F, COMPUTE_64F);
+                return run_gemm(l, SIDE_FP64, R_64F, COMPUTE_64F);
         case LOAD_COUNT:
                 break;
         }
@@ -202,7 +202,8 @@ static int start_once(struct loads *l, enum load load)
 }
 
 /* Does it until then. times may be NULL. */
-static int repeat(struct loads *l, enum load load, int64_t until_ns, double *times, struct err *err)
+static int repeat_load(struct loads *l, enum load load, int64_t until_ns, double *times,
+                       struct err *err)
 {
         const char *words = infos[load].words;
         int r = 0;
@@ -218,7 +219,7 @@ static int repeat(struct loads *l, enum load load, int64_t until_ns, double *tim
 }
 
 /* What one time does: bytes moved, or floating-point operations. */
-static double amount(enum load load)
+static double amount_of_work(enum load load)
 {
         double side = load == LOAD_GEMM_FP64 ? SIDE_FP64 : SIDE;
         if (load == LOAD_COPY)
@@ -234,12 +235,13 @@ int loads_run(struct loads *l, enum load load, int64_t settle_ns, int64_t ns,
         double times = 0;
         if (infos[load].blas && !l->handle)
                 return err_set(err, ERR_NO_SOURCE, "%s: there is no cuBLAS", infos[load].words);
-        int r = repeat(l, load, clock_mono_ns() + settle_ns, NULL, err);
+        int r = repeat_load(l, load, clock_mono_ns() + settle_ns, NULL, err);
         int64_t begun = clock_mono_ns();
         *begun_ns = begun;
         if (r == 0)
-                r = repeat(l, load, begun + ns, &times, err);
+                r = repeat_load(l, load, begun + ns, &times, err);
         if (r == 0)
-                *ret_per_s = times * amount(load) / clock_to_seconds(clock_mono_ns() - begun);
+                *ret_per_s =
+                    times * amount_of_work(load) / clock_to_seconds(clock_mono_ns() - begun);
         return r;
 }

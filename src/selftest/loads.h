@@ -69,7 +69,7 @@ struct load_step_info {
 };
 
 const struct load_step_info *load_step_info(enum load_step step);
-/* Whether the libraries that the step needs are there. */
+/* Whether the libraries that the step needs are present. */
 bool loads_can_step(const struct loads *l, enum load_step step);
 /* Does one step and waits for its end. */
 int loads_step(struct loads *l, enum load_step step, struct err *err);

@@ -29,8 +29,8 @@ bool loads_can_step(const struct loads *l, enum load_step step)
         return l->handle || !step_infos[step].blas;
 }
 
-static int multiply(struct loads *l, int m, int n, int k, cuda_pointer a, cuda_pointer b,
-                    cuda_pointer c)
+static int run_multiply(struct loads *l, int m, int n, int k, cuda_pointer a, cuda_pointer b,
+                        cuda_pointer c)
 {
         static const float one = 1, zero = 0;
         return l->blas->gemm(l->handle, 0, 0, m, n, k, &one, a, R_16BF, m, b, R_16BF, k, &zero, c,
@@ -51,7 +51,7 @@ static int start_layer(struct loads *l, size_t layer)
         cuda_pointer out = l->c + (layer + 1) % 2 * ACTIVATION_BYTES;
         if (!l->handle)
                 return l->cuda->copy(l->c, layer_weights(l, layer), WEIGHT_BYTES / 2, l->stream);
-        return multiply(l, WEIGHT_SIDE, BATCH, WEIGHT_SIDE, layer_weights(l, layer), in, out);
+        return run_multiply(l, WEIGHT_SIDE, BATCH, WEIGHT_SIDE, layer_weights(l, layer), in, out);
 }
 
 static int start_token(struct loads *l)
@@ -66,7 +66,7 @@ static int start_training(struct loads *l)
 {
         int r = 0;
         for (int i = 0; r == 0 && i < TRAIN_PRODUCTS; i++)
-                r = multiply(l, TRAIN_SIDE, TRAIN_SIDE, TRAIN_SIDE, l->a, l->b, l->c);
+                r = run_multiply(l, TRAIN_SIDE, TRAIN_SIDE, TRAIN_SIDE, l->a, l->b, l->c);
         return r;
 }
 

@@ -307,7 +307,7 @@ static enum MHD_Result get_report(const struct request *q)
                                         : ARCHIVE_NONE;
         enum MHD_Result done = MHD_NO;
         switch (found) {
-        case ARCHIVE_THERE:
+        case ARCHIVE_EXISTS:
                 done = send_text(q, MHD_HTTP_OK, PLAIN, strbuf_str(&out));
                 break;
         case ARCHIVE_LATER:
@@ -479,7 +479,7 @@ const struct route *route_find(const char *path)
         return NULL;
 }
 
-/* The page's own parts tell nothing without the API. */
+/* The page's own parts say nothing without the API. */
 bool page_is_part(const char *path)
 {
         for (const struct page_part *p = page_parts; p->path; p++) {

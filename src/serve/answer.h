@@ -40,7 +40,7 @@ struct request {
         const char *path; /* below the prefix */
         bool head, post;
         bool shown;   /* a token, a password or a certificate, and it was right */
-        bool checked; /* its password was, and is not right or was not looked at: */
+        bool checked; /* its password was, and is not right or was not examined: */
         enum check_result result;
         struct viewer viewer;
         uint64_t owner; /* a hash of its address and user */
@@ -49,13 +49,13 @@ struct request {
 struct route {
         const char *path;
         enum MHD_Result (*get)(const struct request *q);
-        bool open;                                        /* to everybody: it tells nothing */
+        bool open;                                        /* to everybody: it says nothing */
         enum MHD_Result (*post)(const struct request *q); /* NULL: it is only read */
 };
 
 /* NULL when there is none of exactly that path. */
 const struct route *route_find(const char *path);
-/* Whether a path is one of the page's parts, which tell nothing without the API. */
+/* Whether a path is one of the page's parts, which say nothing without the API. */
 bool page_is_part(const char *path);
 enum MHD_Result answer_page(const struct request *q);
 /* An answer that says no, with one more header when name is not NULL. */

@@ -26,7 +26,7 @@ static void put_integrals(struct jsonw *j, const struct integrals *in)
         jsonw_object(j, "counters");
         jsonw_number(j, "created", clock_to_seconds(in->created_ns));
         for (enum integral i = 0; i < INTEGRAL_COUNT; i++) {
-                if (integral_there(in, i))
+                if (integral_is_set(in, i))
                         jsonw_number(j, integral_info(i)->name, in->v[i]);
         }
         jsonw_end(j);
@@ -262,7 +262,7 @@ static void put_buckets(struct jsonw *j, const char *name, const struct bucket *
         jsonw_end(j);
 }
 
-static bool any(const struct bucket *buckets, size_t n)
+static bool any_bucket_set(const struct bucket *buckets, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
                 if (buckets[i].n > 0)
@@ -274,7 +274,7 @@ static bool any(const struct bucket *buckets, size_t n)
 static void put_series(struct jsonw *j, enum past_metric m, bool coarse,
                        const struct bucket *buckets, size_t n)
 {
-        if (!any(buckets, n))
+        if (!any_bucket_set(buckets, n))
                 return;
         jsonw_line(j);
         jsonw_object(j, metric_info(past_metric(m))->name);

@@ -1,4 +1,4 @@
-/* What the page and other programs are told, as JSON. docs/SERVE.md is the schema. */
+/* What the page and other programs are reported, as JSON. docs/SERVE.md is the schema. */
 #pragma once
 
 #include "base/strbuf.h"
@@ -9,7 +9,7 @@
 /* Who asks. */
 struct viewer {
         enum role role;
-        char user[OWNER_NAME_MAX]; /* of this machine, when the socket tells; else "" */
+        char user[OWNER_NAME_MAX]; /* of this machine, when the socket reports it; else "" */
 };
 
 /* The newest moment: GPUs, owners, host, source. On one line. */

@@ -144,11 +144,11 @@ enum archive_result archive_report(struct archive *a, const char *id, struct str
         struct kept *k = archive_keep(a, &f);
         enum archive_result result = !k || !k->done ? ARCHIVE_LATER
                                      : k->failed    ? ARCHIVE_FAILED
-                                                    : ARCHIVE_THERE;
+                                                    : ARCHIVE_EXISTS;
         if (k)
                 k->asked_ns = clock_mono_ns();
         pthread_cond_signal(&a->wake);
-        if (result == ARCHIVE_THERE)
+        if (result == ARCHIVE_EXISTS)
                 strbuf_put(out, k->text.s, k->text.len);
         pthread_mutex_unlock(&a->lock);
         return result;

@@ -18,12 +18,12 @@ struct archive;
 struct archive *archive_open(const char *dir,
                              int (*report)(void *arg, const char *path, struct strbuf *out),
                              void *arg);
-/* Waits for the report that is being made. NULL is fine. */
+/* Waits for the report that is being made. NULL is allowed. */
 void archive_close(struct archive *a);
 /* The member "sessions", an array: id, name, size, time; the newest first. */
 void archive_list(struct archive *a, struct jsonw *j);
 
-enum archive_result { ARCHIVE_THERE, ARCHIVE_LATER, ARCHIVE_NONE, ARCHIVE_FAILED };
+enum archive_result { ARCHIVE_EXISTS, ARCHIVE_LATER, ARCHIVE_NONE, ARCHIVE_FAILED };
 
 /* The report of the file with that id; LATER while it is being made. */
 enum archive_result archive_report(struct archive *a, const char *id, struct strbuf *out);

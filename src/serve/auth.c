@@ -76,7 +76,7 @@ bool auth_is_needed(const struct auth *a)
 
 /* --- passwords ------------------------------------------------------------------------------- */
 
-static uint64_t rotate(uint64_t v, unsigned by)
+static uint64_t rotate_left(uint64_t v, unsigned by)
 {
         return v << by | v >> (64 - by);
 }
@@ -85,18 +85,18 @@ static void sip_round(uint64_t v[4])
 {
         v[0] += v[1];
         v[2] += v[3];
-        v[1] = rotate(v[1], 13) ^ v[0];
-        v[3] = rotate(v[3], 16) ^ v[2];
-        v[0] = rotate(v[0], 32);
+        v[1] = rotate_left(v[1], 13) ^ v[0];
+        v[3] = rotate_left(v[3], 16) ^ v[2];
+        v[0] = rotate_left(v[0], 32);
         v[2] += v[1];
         v[0] += v[3];
-        v[1] = rotate(v[1], 17) ^ v[2];
-        v[3] = rotate(v[3], 21) ^ v[0];
-        v[2] = rotate(v[2], 32);
+        v[1] = rotate_left(v[1], 17) ^ v[2];
+        v[3] = rotate_left(v[3], 21) ^ v[0];
+        v[2] = rotate_left(v[2], 32);
 }
 
 /* SipHash-2-4, so that a right password is remembered without being kept. */
-static uint64_t sip(const uint64_t key[2], const char *s, size_t n)
+static uint64_t siphash(const uint64_t key[2], const char *s, size_t n)
 {
         uint64_t v[4] = {key[0] ^ 0x736f6d6570736575ULL, key[1] ^ 0x646f72616e646f6dULL,
                          key[0] ^ 0x6c7967656e657261ULL, key[1] ^ 0x7465646279746573ULL};
@@ -118,15 +118,15 @@ static uint64_t sip(const uint64_t key[2], const char *s, size_t n)
 static bool is_known(const struct auth *a, const struct auth_user *u, const char *password)
 {
         size_t n = strlen(password);
-        uint64_t differ = sip(a->key, password, n) ^ u->known[0];
-        differ |= sip(a->key + 2, password, n) ^ u->known[1];
+        uint64_t differ = siphash(a->key, password, n) ^ u->known[0];
+        differ |= siphash(a->key + 2, password, n) ^ u->known[1];
         return u->has_known && differ == 0;
 }
 
-static void remember(const struct auth *a, struct auth_user *u, const char *password)
+static void remember_password(const struct auth *a, struct auth_user *u, const char *password)
 {
-        u->known[0] = sip(a->key, password, strlen(password));
-        u->known[1] = sip(a->key + 2, password, strlen(password));
+        u->known[0] = siphash(a->key, password, strlen(password));
+        u->known[1] = siphash(a->key + 2, password, strlen(password));
         u->has_known = true;
 }
 
@@ -152,7 +152,7 @@ bool auth_accept(struct auth *a, const struct auth_claim *claim)
 {
         struct auth_user *u = find_user(a, claim->user);
         if (u)
-                remember(a, u, claim->password);
+                remember_password(a, u, claim->password);
         return u != NULL;
 }
 
@@ -177,7 +177,7 @@ static size_t count_sessions(const struct auth_session *pool, size_t n, uint64_t
         return found;
 }
 
-/* A free place, or one that is over; else the oldest of whoever has most, first of one's own. */
+/* A free place, or one that is over; else the oldest of anyone who has most, first of one's own. */
 static struct auth_session *find_place(struct auth_session *pool, size_t n, uint64_t owner,
                                        int64_t now_ns)
 {

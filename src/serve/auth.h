@@ -42,7 +42,7 @@ struct auth {
         struct auth_session sessions[AUTH_SESSIONS_MAX]; /* viewers, then admins */
         char once[AUTH_SECRET_MAX]; /* of the link that is printed; "" when used */
         int64_t once_until_ns;
-        /* Browsers do not tell ports apart: through 'ssh -L' several servers are localhost. */
+        /* Browsers do not distinguish ports: through 'ssh -L' several servers are localhost. */
         char cookie[AUTH_COOKIE_MAX];
         uint64_t key[4];
 };
@@ -60,8 +60,8 @@ struct auth_claim {
 
 /* Random keys, and a cookie's name that is this place's own. 0 or a negative errno. */
 int auth_init(struct auth *a, const char *place);
-/* Sessions and the link go on after a reload, but for those whose token or users have changed; the
- * passwords of users that have not are still known. */
+/* Sessions and the link continue after a reload, except for those whose token or users have
+ * changed; the passwords of users that have not are still known. */
 void auth_keep_sessions(struct auth *a, const struct auth *old);
 /* The first line of a file that others cannot write. 0, or a negative code with err. */
 int auth_read_token(const char *path, char ret[AUTH_TOKEN_MAX], struct err *err);
@@ -77,8 +77,8 @@ enum auth_result auth_check(struct auth *a, const char *authorization, const cha
 const char *auth_hash(const struct auth *a, const char *user);
 /* A password that was checked is right: it is known from now on. False for nobody's. */
 bool auth_accept(struct auth *a, const struct auth_claim *claim);
-/* A new session for a browser. When a role has too many, the oldest goes of whoever has most; the
- * other role's stay. */
+/* A new session for a browser. When a role has too many, the oldest goes of anyone who has most;
+ * the other role's stay. */
 int auth_start_session(struct auth *a, enum role role, uint64_t owner, int64_t now_ns,
                        char ret[AUTH_SECRET_MAX]);
 /* A one-time link's secret, good for ten minutes. */

@@ -19,7 +19,7 @@ struct check;
 /* resume() is called on the thread when a request's check has a result. */
 int checks_open(void (*resume)(void *arg, void *request), void *arg, struct checks **ret,
                 struct err *err);
-/* Ends what waits, with CHECK_LATER. Before the daemon stops; NULL is fine here and below. */
+/* Ends what waits, with CHECK_LATER. Before the daemon stops; NULL is allowed here and below. */
 void checks_stop(struct checks *c);
 void checks_close(struct checks *c);
 /*

@@ -13,7 +13,7 @@
 
 #define HEADERS_NS (5 * NS_PER_S)
 #define IDLE_NS (120 * NS_PER_S)
-#define LOOK_LEAST_NS (250 * NS_PER_MS)
+#define CHECK_LEAST_NS (250 * NS_PER_MS)
 /* Who is sent something must take so much of it in each window. */
 #define WINDOW_NS (10 * NS_PER_S)
 #define WINDOW_BYTES (10 * 1024)
@@ -35,9 +35,9 @@ struct conn {
         int fd;
         enum phase phase;
         bool known;   /* showed that it is let in */
-        bool shut;    /* told to go */
+        bool shut;    /* asked to go */
         bool refused; /* there was no room */
-        bool counted; /* tells how many bytes its peer has taken: TCP */
+        bool counted; /* says how many bytes its peer has taken: TCP */
         uint64_t address;
         int64_t deadline_ns; /* of headers, or of being idle */
         int64_t window_ns, read_ns;
@@ -54,7 +54,7 @@ struct conns {
         size_t n, n_shut;
         size_t n_unknown; /* and not shut */
         uint16_t unknown_of[ADDRESSES];
-        int64_t next_look_ns; /* INT64_MAX: nobody has a deadline */
+        int64_t next_check_ns; /* INT64_MAX: nobody has a deadline */
 };
 
 /* --- addresses ------------------------------------------------------------------------------- */
@@ -174,15 +174,15 @@ static int64_t end_late(struct conns *c, int64_t now)
 }
 
 /* Sleeps until somebody may be too late, however many there are: not four times a second. */
-static void *watch(void *arg)
+static void *watch_connections(void *arg)
 {
         struct conns *c = arg;
         pthread_mutex_lock(&c->lock);
         while (!c->stop) {
                 int64_t now = clock_mono_ns(), next = end_late(c, now);
-                c->next_look_ns = next == INT64_MAX ? next : MAX(next, now + LOOK_LEAST_NS);
-                struct timespec ts = {c->next_look_ns / NS_PER_S, c->next_look_ns % NS_PER_S};
-                if (c->next_look_ns == INT64_MAX)
+                c->next_check_ns = next == INT64_MAX ? next : MAX(next, now + CHECK_LEAST_NS);
+                struct timespec ts = {c->next_check_ns / NS_PER_S, c->next_check_ns % NS_PER_S};
+                if (c->next_check_ns == INT64_MAX)
                         pthread_cond_wait(&c->wake, &c->lock);
                 else
                         pthread_cond_timedwait(&c->wake, &c->lock, &ts);
@@ -194,7 +194,7 @@ static void *watch(void *arg)
 /* Lock held. */
 static void wake_before(struct conns *c, int64_t ns)
 {
-        if (ns < c->next_look_ns - LOOK_LEAST_NS)
+        if (ns < c->next_check_ns - CHECK_LEAST_NS)
                 pthread_cond_signal(&c->wake);
 }
 
@@ -251,8 +251,8 @@ int conns_open(uint64_t key, struct conns **ret, struct err *err)
         c->key = key;
         pthread_mutex_init(&c->lock, NULL);
         life_init_wake(&c->wake);
-        c->next_look_ns = INT64_MAX;
-        int r = life_start_thread(watch, c, &c->thread);
+        c->next_check_ns = INT64_MAX;
+        int r = life_start_thread(watch_connections, c, &c->thread);
         if (r < 0) {
                 free(c);
                 return err_set(err, r, "cannot start a thread: %s", strerror(-r));

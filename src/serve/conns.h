@@ -3,7 +3,7 @@
  * two minutes, and an answer must be read at a kilobyte a second. A part of the places is kept for
  * those who have shown that they are let in; who has not competes with its like alone: when there
  * are too many, one of the address that has most of them goes, first one that does not read. The
- * HTTP thread tells what happens; a thread of ours ends what takes too long, by shutting its socket
+ * HTTP thread says what happens; a thread of ours ends what takes too long, by shutting its socket
  * down.
  */
 #pragma once
@@ -27,7 +27,7 @@ void conns_close(struct conns *c);
 
 /* A socket was accepted. NULL when memory is short. */
 struct conn *conns_start(struct conns *c, int fd);
-/* It is about to be closed. NULL is fine, as it is below. */
+/* It is about to be closed. NULL is allowed, as it is below. */
 void conns_end(struct conns *c, struct conn *conn);
 /* The first line of a request came. */
 void conns_begin_request(struct conns *c, struct conn *conn);

@@ -40,7 +40,7 @@ void counters_put(const struct integrals *in, struct strbuf *out)
 {
         char name[64];
         for (enum integral i = 0; i < INTEGRAL_COUNT; i++) {
-                if (!integral_there(in, i))
+                if (!integral_is_set(in, i))
                         continue;
                 strbuf_putf(out, "%s=%.17g\n", integral_info(i)->name, in->v[i]);
                 snprintf(name, sizeof(name), "from %s", integral_info(i)->name);
@@ -99,7 +99,7 @@ static double *counters_place_of(struct integrals *in, const char *name)
 {
         for (enum integral i = 0; i < INTEGRAL_COUNT; i++) {
                 if (strcmp(name, integral_info(i)->name) == 0) {
-                        in->there |= UINT64_C(1) << i;
+                        in->present |= UINT64_C(1) << i;
                         return &in->v[i];
                 }
                 if (strncmp(name, "from ", 5) == 0 && strcmp(name + 5, integral_info(i)->name) == 0)

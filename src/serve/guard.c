@@ -16,7 +16,7 @@
 
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.*:[]"
 
-/* The name without its port. False when it is no name and no address. */
+/* The name without its port. False when it is not a name and no address. */
 static bool name_of(const char *header, char *ret, size_t size)
 {
         const char *end;
@@ -65,7 +65,7 @@ bool guard_add_host(struct guard_hosts *hosts, const char *name, size_t len)
         return true;
 }
 
-static bool matches(const char *pattern, const char *name)
+static bool name_matches(const char *pattern, const char *name)
 {
         size_t n = strlen(name), p = strlen(pattern);
         if (strncmp(pattern, "*.", 2) == 0)
@@ -81,7 +81,7 @@ bool guard_host(const struct guard_hosts *hosts, const char *header)
         if (is_address(name) || strcmp(name, "localhost") == 0)
                 return true;
         for (size_t i = 0; i < hosts->n; i++) {
-                if (matches(hosts->names[i], name))
+                if (name_matches(hosts->names[i], name))
                         return true;
         }
         return false;
@@ -142,7 +142,7 @@ const char *guard_bearer(const char *header)
         return header && strncasecmp(header, "Bearer ", 7) == 0 && header[7] ? header + 7 : NULL;
 }
 
-static bool decode(const char *s, char *ret, size_t size)
+static bool decode_percent(const char *s, char *ret, size_t size)
 {
         size_t n;
         if (!base64_read(s, strlen(s), ret, size - 1, &n))
@@ -153,7 +153,8 @@ static bool decode(const char *s, char *ret, size_t size)
 
 bool guard_basic(const char *header, char *user, char *password, size_t size)
 {
-        if (!header || strncasecmp(header, "Basic ", 6) != 0 || !decode(header + 6, user, size))
+        if (!header || strncasecmp(header, "Basic ", 6) != 0 ||
+            !decode_percent(header + 6, user, size))
                 return false;
         char *colon = strchr(user, ':');
         if (!colon)

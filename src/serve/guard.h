@@ -17,7 +17,7 @@ struct guard_hosts {
 bool guard_add_host(struct guard_hosts *hosts, const char *name, size_t len);
 /*
  * Whether a Host header names this server. A page of another site whose name was turned to this
- * address (DNS rebinding) still sends its own name, and an address is no name. NULL is refused.
+ * address (DNS rebinding) still sends its own name, and an address is not a name. NULL is refused.
  */
 bool guard_host(const struct guard_hosts *hosts, const char *header);
 /* Whether a browser may ask: Sec-Fetch-Site is not sent (NULL), same-origin or none. */

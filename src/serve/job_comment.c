@@ -9,7 +9,7 @@
 
 #define PREFIX "JS1:"
 #define COMMENT_MAX (1u << 20)
-#define NAME_MAX_HERE 24
+#define NODE_NAME_BYTES 24
 
 bool job_comment_read(const char *comment, char **ret, size_t *ret_n)
 {
@@ -40,19 +40,20 @@ static int write_packed(const struct strbuf *json, struct strbuf *out, struct er
 int job_comment_write(const struct record *r, const struct job_request *request, const char *node,
                       const char *before, struct strbuf *out, struct err *err)
 {
-        char names[RECORD_EACH_MAX][NAME_MAX_HERE];
+        char names[RECORD_EACH_MAX][NODE_NAME_BYTES];
         struct jobstats_gpu gpus[RECORD_EACH_MAX];
         struct jobstats_node n = {
             .name = node,
-            .cpus = job_request_here(r->use.cpus, request->cpus, request->nodes),
+            .cpus = job_request_on_node(r->use.cpus, request->cpus, request->nodes),
             .cpu_s = r->use.cpu_s,
             .memory_peak = r->use.memory_peak,
-            .memory_limit = job_request_here(r->use.memory_limit, request->memory, request->nodes),
+            .memory_limit =
+                job_request_on_node(r->use.memory_limit, request->memory, request->nodes),
             .gpus = gpus,
         };
         for (; n.n_gpus < r->n_each; n.n_gpus++) {
                 const struct record_gpu *g = &r->each[n.n_gpus];
-                if (!record_gpu_name(r, n.n_gpus, names[n.n_gpus], NAME_MAX_HERE))
+                if (!record_gpu_name(r, n.n_gpus, names[n.n_gpus], NODE_NAME_BYTES))
                         break;
                 gpus[n.n_gpus] = (struct jobstats_gpu){names[n.n_gpus], g->util, g->memory_peak,
                                                        g->memory_total};

@@ -13,19 +13,19 @@
 #define PROCESSES_SEEN_MAX 65536
 
 /* Yes, no, or not by its control group. */
-enum told { TOLD_NO, TOLD_YES, TOLD_NOTHING };
+enum reported { SAYS_NO, SAYS_YES, SAYS_NOTHING };
 
-static enum told by_group(const char *text, size_t n, const char *job)
+static enum reported by_group(const char *text, size_t n, const char *job)
 {
         struct cgroup_paths paths;
         struct slurm_place place;
         if (cgroup_parse_paths(text, n, &paths) != 0)
-                return TOLD_NOTHING;
+                return SAYS_NOTHING;
         for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++) {
                 if (slurm_find(paths.path[k], &place) && place.job[0])
-                        return strcmp(place.job, job) == 0 ? TOLD_YES : TOLD_NO;
+                        return strcmp(place.job, job) == 0 ? SAYS_YES : SAYS_NO;
         }
-        return TOLD_NOTHING;
+        return SAYS_NOTHING;
 }
 
 static bool is_of_job(int root, int32_t pid, const char *job, char *buf, size_t size)
@@ -33,9 +33,9 @@ static bool is_of_job(int root, int32_t pid, const char *job, char *buf, size_t 
         char path[64], found[SLURM_JOB_MAX];
         snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
         ssize_t n = files_read(root, path, buf, size);
-        enum told told = n > 0 ? by_group(buf, (size_t)n, job) : TOLD_NOTHING;
-        if (told != TOLD_NOTHING)
-                return told == TOLD_YES;
+        enum reported reported = n > 0 ? by_group(buf, (size_t)n, job) : SAYS_NOTHING;
+        if (reported != SAYS_NOTHING)
+                return reported == SAYS_YES;
         snprintf(path, sizeof(path), "/proc/%d/environ", pid);
         n = files_read(root, path, buf, size);
         return n > 0 && slurm_job_of_environ(buf, (size_t)n, found) && strcmp(found, job) == 0;

@@ -72,10 +72,10 @@ void journal_add(struct journal *j, int64_t wall_ns, const char *gpu, const char
                 j->on_entry(j->arg, copy.wall_ns, copy.gpu, copy.kind, copy.text);
 }
 
-void journal_tell(struct journal *j,
-                  void (*on_entry)(void *arg, int64_t wall_ns, const char *gpu, const char *kind,
-                                   const char *text),
-                  void *arg)
+void journal_log(struct journal *j,
+                 void (*on_entry)(void *arg, int64_t wall_ns, const char *gpu, const char *kind,
+                                  const char *text),
+                 void *arg)
 {
         j->on_entry = on_entry;
         j->arg = arg;
@@ -87,7 +87,7 @@ static void keep_xids(struct before *b, const struct integrals *in)
         memcpy(b->xids, in->xids, sizeof(b->xids));
 }
 
-static double xids_told(const struct before *b, uint32_t number)
+static double xids_logged(const struct before *b, uint32_t number)
 {
         for (size_t i = 0; i < b->n_xids; i++) {
                 if (b->xids[i].xid == number)
@@ -97,11 +97,11 @@ static double xids_told(const struct before *b, uint32_t number)
 }
 
 /* Each number that came since the last look, and how often. */
-static void tell_xids(struct journal *j, struct before *b, const struct integrals *in,
-                      const char *gpu, int64_t wall_ns)
+static void log_xids(struct journal *j, struct before *b, const struct integrals *in,
+                     const char *gpu, int64_t wall_ns)
 {
         for (size_t i = 0; i < in->n_xids; i++) {
-                double n = in->xids[i].n - xids_told(b, in->xids[i].xid);
+                double n = in->xids[i].n - xids_logged(b, in->xids[i].xid);
                 const struct xid_info *info = xid_info(in->xids[i].xid);
                 char times[32] = "";
                 if (!(n > 0))
@@ -127,7 +127,8 @@ static struct before *before_of(struct journal *j, const struct live_gpu *g)
         struct before *b = &j->before[j->n_before++];
         *b = (struct before){.up = true};
         if (g->in.created_ns < j->opened_ns)
-                keep_xids(b, &g->in); /* counted by the program before this one, and told then */
+                keep_xids(b,
+                          &g->in); /* counted by the program before this one, and reported then */
         snprintf(b->key, sizeof(b->key), "%s", key);
         return b;
 }
@@ -148,7 +149,7 @@ static void watch_one(struct journal *j, const struct live_gpu *g, const struct 
                                     health_reason_words(&g->row.health, f, words, sizeof(words)));
         }
         if (b)
-                tell_xids(j, b, &g->in, name, wall_ns);
+                log_xids(j, b, &g->in, name, wall_ns);
         if (b && b->up != g->up)
                 journal_add(j, wall_ns, name, "source", "%s",
                             g->up ? "the GPU answers again" : "the GPU does not answer");

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_EVERY_NS (NS_PER_S / 2)
+#define CHECK_EVERY_NS (NS_PER_S / 2)
 #define WRITE_EVERY_NS (60 * NS_PER_S)
-#define FIRST_WRITE_NS (5 * NS_PER_S) /* after its beginning, so that it can be seen */
+#define FIRST_WRITE_NS (5 * NS_PER_S) /* after its beginning, so it can be seen */
 #define TRIM_EVERY_NS (3600 * NS_PER_S)
 #define GONE_AFTER_NS (3 * NS_PER_S) /* a process list that misses one look is no end */
 #define STAYS_MAX 256
@@ -29,14 +29,14 @@ struct held {
                 double seen_s, util_s;
                 bool has_util;
                 struct value memory_peak, memory_total;
-        } use;             /* over all times that it was held */
-        int64_t looked_ns; /* monotonic: up to when its time is counted */
-        bool now;          /* it is still held */
+        } use;              /* over all times that it was held */
+        int64_t checked_ns; /* monotonic: up to when its time is counted */
+        bool now;           /* it is still held */
 };
 
 /* One owner from the first GPU it holds to the last. */
 struct stay {
-        bool used, told; /* told: the log has that it began */
+        bool used, reported; /* reported: the log has that it began */
         struct record record;
         struct integrals ended; /* of GPUs that it gave back already */
         struct held gpus[STAY_GPUS_MAX];
@@ -65,7 +65,7 @@ struct keeper {
 /* --- idleness
  * -------------------------------------------------------------------------------------- */
 
-static void advance(struct idle_window *w, int64_t bucket)
+static void advance_window(struct idle_window *w, int64_t bucket)
 {
         if (bucket - w->newest >= IDLE_BUCKETS || bucket < w->newest) {
                 memset(w->seen, 0, sizeof(w->seen));
@@ -96,7 +96,7 @@ double idle_window_add(struct idle_window *w, int64_t now_s, double seen,
 {
         int64_t bucket = now_s / IDLE_BUCKET_S;
         double wasted = 0;
-        advance(w, bucket);
+        advance_window(w, bucket);
         w->seen[bucket % IDLE_BUCKETS] += seen;
         for (enum idle_reason i = 0; i < IDLE_REASON_COUNT; i++) {
                 w->idle[bucket % IDLE_BUCKETS] += idle[i];
@@ -168,8 +168,8 @@ static void write_stay(struct keeper *k, struct stay *s, int64_t now)
                 complain_once(k, &err);
 }
 
-/* does: "holds" or "let go of". */
-static void tell_owner(struct keeper *k, const struct stay *s, int64_t wall_ns, const char *does)
+/* does: "holds" or "released". */
+static void log_owner(struct keeper *k, const struct stay *s, int64_t wall_ns, const char *does)
 {
         const struct owner *o = &s->record.who;
         bool pod = o->kind == OWNER_KUBERNETES, job = o->kind == OWNER_SLURM;
@@ -188,7 +188,7 @@ static void end_stay(struct keeper *k, struct stay *s, int64_t now)
 {
         s->record.final = true;
         write_stay(k, s, now);
-        tell_owner(k, s, s->record.end_ns, "let go of");
+        log_owner(k, s, s->record.end_ns, "let go of");
         s->used = false;
 }
 
@@ -221,8 +221,8 @@ static struct stay *stay_of(struct keeper *k, const struct owner *o, int64_t now
         return free_one;
 }
 
-static struct held *hold(struct stay *s, const struct live_gpu *g, const struct naming *naming,
-                         int64_t now)
+static struct held *hold_gpu(struct stay *s, const struct live_gpu *g, const struct naming *naming,
+                             int64_t now)
 {
         char key[STATE_KEY_MAX];
         live_key(&g->who, key);
@@ -239,8 +239,11 @@ static struct held *hold(struct stay *s, const struct live_gpu *g, const struct 
                 at--;
         struct held *h = &s->gpus[at];
         memmove(h + 1, h, (s->n++ - at) * sizeof(*h));
-        *h = (struct held){
-            .index = g->who.index, .gi = g->who.gi, .from = g->in, .last = g->in, .looked_ns = now};
+        *h = (struct held){.index = g->who.index,
+                           .gi = g->who.gi,
+                           .from = g->in,
+                           .last = g->in,
+                           .checked_ns = now};
         h->from.peak_memory = 0;
         snprintf(h->key, sizeof(h->key), "%s", key);
         naming_put_entity(naming, &g->who, h->name, sizeof(h->name));
@@ -257,7 +260,7 @@ static const struct live_gpu *gpu_of(const struct live_books *b, const struct ow
         return NULL;
 }
 
-static void learn(struct owner *known, const struct owner *o)
+static void update_owner(struct owner *known, const struct owner *o)
 {
         if (!known->user[0])
                 memcpy(known->user, o->user, sizeof(known->user));
@@ -276,7 +279,7 @@ static void take_again(struct stay *s, struct held *h, const struct live_gpu *g,
         h->from = h->last = g->in;
         h->from.peak_memory = 0;
         h->window = (struct idle_window){0};
-        h->looked_ns = now;
+        h->checked_ns = now;
 }
 
 static void grow_to(struct value *most, struct value v)
@@ -292,7 +295,7 @@ static void add_use(struct stay *s, struct held *h, const struct owner *o, const
         struct record_use *use = &s->record.use;
         h->use.seen_s += more->v[INTEGRAL_SEEN];
         h->use.util_s += more->v[INTEGRAL_ACTIVE_GPU_UTIL];
-        h->use.has_util |= integral_there(more, INTEGRAL_ACTIVE_GPU_UTIL);
+        h->use.has_util |= integral_is_set(more, INTEGRAL_ACTIVE_GPU_UTIL);
         grow_to(&h->use.memory_peak, g->row.sample.m[METRIC_FB_USED]);
         grow_to(&h->use.memory_total, g->row.sample.m[METRIC_FB_TOTAL]);
         grow_to(&use->cpu_s, o->cpu_s);
@@ -318,14 +321,14 @@ static void add_process_use(struct keeper *k, const struct owner *o, struct hold
         if (!is_shared(k, o))
                 return;
         live_want_process_use(k->config.live);
-        bool unused = k->books.knows_processes && k->books.here && o->processes == 0;
+        bool unused = k->books.knows_processes && k->books.is_local && o->processes == 0;
         if (!unused && !value_is_set(o->gpu_util))
                 return;
         part->process_seen_s = part->held_s;
         part->process_s = unused ? 0 : part->held_s * MIN(o->gpu_util.v, 1.0);
 }
 
-/* What the owner did with the GPU since it was last looked at. */
+/* What the owner did with the GPU since it was last examined. */
 static void add_holding(struct keeper *k, const struct owner *o, struct stay *s, struct held *h,
                         const struct live_gpu *g, int64_t now)
 {
@@ -334,7 +337,7 @@ static void add_holding(struct keeper *k, const struct owner *o, struct stay *s,
         /* A stay in a recording lasts as long as it did then, however fast it is played. */
         bool recorded = k->books.recorded;
         struct holding part = {.held_s = recorded ? more.v[INTEGRAL_SEEN]
-                                                  : clock_to_seconds(now - h->looked_ns),
+                                                  : clock_to_seconds(now - h->checked_ns),
                                .observed_s = more.v[INTEGRAL_OBSERVED],
                                .idle_unobserved_s = more.v[INTEGRAL_IDLE_UNOBSERVED],
                                .real_s = more.v[INTEGRAL_REAL]};
@@ -344,19 +347,19 @@ static void add_holding(struct keeper *k, const struct owner *o, struct stay *s,
         s->record.gpu_s += recorded ? part.held_s : 0;
         live_add_holding(k->config.live, o, &part);
         add_use(s, h, o, g, &more);
-        h->looked_ns = now;
+        h->checked_ns = now;
 }
 
 /* One GPU that an owner holds now. */
-static void note(struct keeper *k, const struct owner *o, int64_t now)
+static void note_holding(struct keeper *k, const struct owner *o, int64_t now)
 {
         const struct live_gpu *g = gpu_of(&k->books, o);
         struct stay *s = g ? stay_of(k, o, now) : NULL;
-        struct held *h = s ? hold(s, g, &k->books.naming, now) : NULL;
+        struct held *h = s ? hold_gpu(s, g, &k->books.naming, now) : NULL;
         if (!h)
                 return;
-        learn(&s->record.who, o);
-        if (k->round_ns - h->looked_ns > GONE_AFTER_NS)
+        update_owner(&s->record.who, o);
+        if (k->round_ns - h->checked_ns > GONE_AFTER_NS)
                 take_again(s, h, g, now);
         add_holding(k, o, s, h, g, now);
         double peak = MAX(h->last.peak_memory, value_is_set(g->row.sample.m[METRIC_FB_USED])
@@ -379,7 +382,7 @@ static void set_end(struct stay *s, const struct live_books *b, int64_t now)
         s->record.end_ns = MAX(wall_ns, s->record.start_ns);
 }
 
-/* Counts the time that GPUs were held, and lets those go that are not any more. */
+/* Counts the time that GPUs were held, and lets those go that are no longer. */
 static void close_round(struct keeper *k, struct stay *s, int64_t now)
 {
         size_t held = 0;
@@ -393,11 +396,11 @@ static void close_round(struct keeper *k, struct stay *s, int64_t now)
                 set_end(s, &k->books, now);
                 s->counted_ns = now;
         }
-        if (!s->told && held > 0) {
+        if (!s->reported && held > 0) {
                 sum_up(s);
-                tell_owner(k, s, s->record.start_ns,
-                           s->record.who.kind == OWNER_PROCESS ? "hold" : "holds");
-                s->told = true;
+                log_owner(k, s, s->record.start_ns,
+                          s->record.who.kind == OWNER_PROCESS ? "hold" : "holds");
+                s->reported = true;
         }
         if (now - s->seen_ns > GONE_AFTER_NS || k->books.ended)
                 end_stay(k, s, now);
@@ -407,17 +410,17 @@ static void close_round(struct keeper *k, struct stay *s, int64_t now)
 
 static void keep_books(struct keeper *k)
 {
-        bool news = live_read_books(k->config.live, &k->books, LOOK_EVERY_NS);
+        bool news = live_read_books(k->config.live, &k->books, CHECK_EVERY_NS);
         int64_t now = clock_mono_ns();
         /* Folders and kubelets have news of their own. */
         if (news || k->books.n > 0) {
                 journal_watch(k->config.journal, &k->books, books_wall_ns(&k->books));
                 k->n_found =
                     k->books.ended ? 0 : owners_find(k->owners, &k->books, k->found, OWNERS_MAX);
-                size_t told = slots_assign(k->slots, k->found, k->n_found, now);
-                live_set_owners(k->config.live, k->found, k->n_found, told);
+                size_t reported = slots_assign(k->slots, k->found, k->n_found, now);
+                live_set_owners(k->config.live, k->found, k->n_found, reported);
                 for (size_t i = 0; i < k->n_found; i++)
-                        note(k, &k->found[i], now);
+                        note_holding(k, &k->found[i], now);
                 k->round_ns = now;
         }
         for (size_t i = 0; i < STAYS_MAX; i++) {
@@ -450,11 +453,11 @@ static void *run_keeper(void *arg)
         struct keeper *k = arg;
         int64_t last = 0;
         /* The process list is renewed about once a second: twice that is enough. */
-        while (wait_until(k, last + LOOK_EVERY_NS)) {
+        while (wait_until(k, last + CHECK_EVERY_NS)) {
                 last = clock_mono_ns();
                 keep_books(k);
         }
-        /* What came last belongs to those who are there. */
+        /* What came last belongs to those who are present. */
         if (last != 0)
                 keep_books(k);
         for (size_t i = 0; i < STAYS_MAX; i++) {

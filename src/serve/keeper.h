@@ -18,11 +18,11 @@ struct keeper_config {
 
 struct keeper;
 
-/* Borrowed: live and journal, which must outlive it. A file that cannot be used is told in notice.
- */
+/* Borrowed: live and journal, which must outlive it. A file that cannot be used is reported in
+ * notice. */
 int keeper_open(const struct keeper_config *config, struct keeper **ret, char *notice, size_t size,
                 struct err *err);
-/* Writes what is open. NULL is fine. */
+/* Writes what is open. NULL is allowed. */
 void keeper_close(struct keeper *k);
 
 /* Idleness, judged on the last ten minutes; time that nobody saw is in nothing. */
@@ -31,7 +31,7 @@ void keeper_close(struct keeper *k);
 
 struct idle_window {
         double seen[IDLE_BUCKETS], idle[IDLE_BUCKETS];
-        double open[IDLE_BUCKETS][IDLE_REASON_COUNT]; /* idle, and not yet told as wasted */
+        double open[IDLE_BUCKETS][IDLE_REASON_COUNT]; /* idle, and not yet reported as wasted */
         int64_t newest;                               /* number of the newest bucket */
 };
 

@@ -51,7 +51,7 @@ struct kubelet {
         /* Under the lock. */
         struct allocation list[KUBELET_DEVICES_MAX];
         size_t n;
-        int64_t told_ns; /* monotonic; 0 never */
+        int64_t reported_ns; /* monotonic; 0 never */
 
         /* The thread's own. */
         struct allocation fresh[KUBELET_DEVICES_MAX];
@@ -60,7 +60,7 @@ struct kubelet {
         bool closed, whole;
 };
 
-static bool load(struct nghttp2_api *api)
+static bool load_nghttp2(struct nghttp2_api *api)
 {
         void *library = dlopen("libnghttp2.so.14", RTLD_NOW | RTLD_LOCAL);
 #define F(name)                                                                                    \
@@ -119,7 +119,7 @@ static ssize_t give_question(nghttp2_session *session, int32_t stream, uint8_t *
                     sizeof(value) - 1, NGHTTP2_NV_FLAG_NONE                                        \
         }
 
-static bool submit(struct kubelet *k, nghttp2_session *session)
+static bool send_list_request(struct kubelet *k, nghttp2_session *session)
 {
         static const nghttp2_nv headers[] = {
             HEADER(":method", "POST"),
@@ -163,7 +163,7 @@ static bool send_all(struct kubelet *k, nghttp2_session *session, int fd, int64_
         return n == 0;
 }
 
-static bool talk(struct kubelet *k, nghttp2_session *session, int fd)
+static bool exchange_frames(struct kubelet *k, nghttp2_session *session, int fd)
 {
         uint8_t buf[16384];
         int64_t until = clock_mono_ns() + ANSWER_NS;
@@ -177,7 +177,7 @@ static bool talk(struct kubelet *k, nghttp2_session *session, int fd)
         return true;
 }
 
-static int dial(const char *path)
+static int connect_socket(const char *path)
 {
         struct sockaddr_un sun = {.sun_family = AF_UNIX};
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -194,15 +194,15 @@ static bool list_pods(struct kubelet *k)
 {
         nghttp2_session_callbacks *callbacks;
         nghttp2_session *session = NULL;
-        CLEANUP(closep) int fd = dial(k->socket);
+        CLEANUP(closep) int fd = connect_socket(k->socket);
         if (fd < 0 || k->h2.session_callbacks_new(&callbacks) != 0)
                 return false;
         k->h2.session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
         k->h2.session_callbacks_set_on_stream_close_callback(callbacks, on_close);
         k->answer_n = 0;
         k->closed = k->whole = false;
-        bool done = k->h2.session_client_new(&session, callbacks, k) == 0 && submit(k, session) &&
-                    talk(k, session, fd);
+        bool done = k->h2.session_client_new(&session, callbacks, k) == 0 &&
+                    send_list_request(k, session) && exchange_frames(k, session, fd);
         k->h2.session_del(session);
         k->h2.session_callbacks_del(callbacks);
         if (!done || !k->whole || k->answer_n < PREFIX || k->answer[0] != 0)
@@ -227,7 +227,7 @@ static void *run_kubelet(void *arg)
                         pthread_mutex_lock(&k->lock);
                         memcpy(k->list, k->fresh, (size_t)n * sizeof(*k->list));
                         k->n = (size_t)n;
-                        k->told_ns = clock_mono_ns();
+                        k->reported_ns = clock_mono_ns();
                         pthread_mutex_unlock(&k->lock);
                 }
                 poll(&stop, 1, (int)(ASK_EVERY_NS / NS_PER_MS));
@@ -245,7 +245,7 @@ struct kubelet *kubelet_open(const char *socket)
         k->answer = malloc(KUBELET_ANSWER_MAX);
         bool fits = strlen(socket) < sizeof(k->socket);
         snprintf(k->socket, sizeof(k->socket), "%.*s", (int)sizeof(k->socket) - 1, socket);
-        if (!fits || k->stop_fd < 0 || !k->answer || !load(&k->h2) ||
+        if (!fits || k->stop_fd < 0 || !k->answer || !load_nghttp2(&k->h2) ||
             life_start_thread(run_kubelet, k, &k->thread) < 0) {
                 closep(&k->stop_fd);
                 free(k->answer);
@@ -270,7 +270,7 @@ void kubelet_close(struct kubelet *k)
 size_t kubelet_take(struct kubelet *k, struct allocation *ret, size_t max)
 {
         pthread_mutex_lock(&k->lock);
-        bool old = k->told_ns == 0 || clock_mono_ns() - k->told_ns > OLD_NS;
+        bool old = k->reported_ns == 0 || clock_mono_ns() - k->reported_ns > OLD_NS;
         size_t n = old ? 0 : MIN(k->n, max);
         if (n > 0)
                 memcpy(ret, k->list, n * sizeof(*ret));

@@ -1,6 +1,6 @@
 /*
  * Which pod was given which GPU: the kubelet's PodResourcesLister (gRPC over a unix socket, v1,
- * List), asked on a thread of its own. A kubelet that hangs or is not there makes nobody wait.
+ * List), asked on a thread of its own. A kubelet that hangs or is absent makes nobody wait.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct kubelet;
 
 /* NULL when memory is short. The socket need not be there yet. */
 struct kubelet *kubelet_open(const char *socket);
-/* Returns within a moment. NULL is fine. */
+/* Returns within a moment. NULL is allowed. */
 void kubelet_close(struct kubelet *k);
 /* What it said last; nothing when that is older than a minute. */
 size_t kubelet_take(struct kubelet *k, struct allocation *ret, size_t max);

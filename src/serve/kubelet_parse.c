@@ -78,7 +78,7 @@ struct reader {
         bool damaged;
 };
 
-/* The next field; what is no text or message has an empty value. False at the end. */
+/* The next field; what is not a text or message has an empty value. False at the end. */
 static bool next_field(struct reader *r, struct wire *w, unsigned *field, struct wire *value)
 {
         if (r->damaged || w->at == w->end)

@@ -11,11 +11,11 @@
 #include <zlib.h>
 
 #if FEATURE_MHD_INSIDE
-/* Of packaging/portable: libmicrohttpd is linked in, GnuTLS is loaded when it is there. */
+/* Of packaging/portable: libmicrohttpd is linked in, GnuTLS is loaded when it is present. */
 bool portable_has_tls(void);
 int gnutls_certificate_verify_peers2(void *session, unsigned *status);
 
-static enum MHD_Result supports(enum MHD_FEATURE feature)
+static enum MHD_Result has_feature(enum MHD_FEATURE feature)
 {
         if (feature == MHD_FEATURE_TLS && !portable_has_tls())
                 return MHD_NO;
@@ -28,7 +28,7 @@ int mhd_api_load(struct mhd_api *ret, struct err *err UNUSED)
 #define MHD_FUNCTION(name) api.name = MHD_##name;
         MHD_FUNCTIONS(MHD_FUNCTION)
 #undef MHD_FUNCTION
-        api.is_feature_supported = supports;
+        api.is_feature_supported = has_feature;
         api.verify_peers = gnutls_certificate_verify_peers2;
         *ret = api;
         return 0;
@@ -147,7 +147,7 @@ static bool hash_with(const char *password, const char *setting, struct crypt_da
                       const char **ret)
 {
         __typeof__(crypt_r) *run;
-        /* libxcrypt has two ABIs; Fedora and its kin install the newer alone. */
+        /* libxcrypt has two ABIs; Fedora and similar variables install the newer alone. */
         void *library = dlopen("libcrypt.so.1", RTLD_NOW | RTLD_LOCAL);
         if (!library)
                 library = dlopen("libcrypt.so.2", RTLD_NOW | RTLD_LOCAL);

@@ -39,12 +39,12 @@ struct mhd_api {
 
 int mhd_api_load(struct mhd_api *ret, struct err *err);
 
-/* gzip of a text. Owned by the caller; false when zlib is not there or memory is short. */
+/* gzip of a text. Owned by the caller; false when zlib is absent or memory is short. */
 bool zlib_gzip(const char *s, size_t n, char **ret, size_t *ret_n);
 
 /*
  * The text in a gzip, at most this many bytes. Owned by the caller, terminated. False when it is
- * none, longer, or zlib is not there.
+ * none, longer, or zlib is absent.
  */
 bool zlib_gunzip(const char *s, size_t n, size_t most, char **ret, size_t *ret_n);
 

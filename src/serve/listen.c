@@ -36,7 +36,7 @@ static bool is_address(const char *host)
 }
 
 /* Splits at the last colon, or at the one after a bracket. */
-static bool split(const char *text, struct listen_place *p)
+static bool split_address(const char *text, struct listen_place *p)
 {
         const char *colon = text[0] == '[' ? strstr(text, "]:") : strrchr(text, ':');
         if (text[0] == '[' && colon)
@@ -74,7 +74,7 @@ int listen_parse(const char *text, struct listen_place *ret, struct err *err)
                 *ret = p;
                 return 0;
         }
-        if (!split(text[0] ? text : DEFAULT_PORT, &p))
+        if (!split_address(text[0] ? text : DEFAULT_PORT, &p))
                 return listen_refuse(text, err);
         if (p.host[0] == '\0')
                 snprintf(p.host, sizeof(p.host), "::");
@@ -88,7 +88,7 @@ int listen_parse(const char *text, struct listen_place *ret, struct err *err)
         return 0;
 }
 
-static int fail(const struct listen_place *p, struct err *err)
+static int fail_listen(const struct listen_place *p, struct err *err)
 {
         int code = -errno;
         err_set(err, code, "cannot listen on %s%s%s: %s", p->host, p->port[0] ? ":" : "", p->port,
@@ -121,7 +121,7 @@ static int open_unix(struct listen_place *p, struct err *err)
         int r = fd < 0 ? -1 : bind(fd, (struct sockaddr *)&sun, sizeof(sun));
         umask(mask);
         if (r < 0 || listen(fd, BACKLOG) < 0)
-                return fail(p, err);
+                return fail_listen(p, err);
         int ret = fd;
         fd = -1;
         return ret;
@@ -181,7 +181,7 @@ int listen_open(struct listen_place *p, struct err *err)
         int fd;
         if (p->unix_socket)
                 return open_unix(p, err);
-        return bind_to(p, &fd) < 0 ? fail(p, err) : fd;
+        return bind_to(p, &fd) < 0 ? fail_listen(p, err) : fd;
 }
 
 void listen_url(const struct listen_place *p, bool tls, char *buf, size_t size)

@@ -13,7 +13,7 @@
 
 #define PATIENCE_INTERVALS 3
 #define PATIENCE_LEAST_NS NS_PER_S
-/* A GPU that went away is told as such for a while; its counters are kept longer. */
+/* A GPU that went away is reported as such for a while; its counters are kept longer. */
 #define ABSENT_SHOWN_NS (300 * NS_PER_S)
 /* The machine's own figures are for people and for limiters, which look at about a second. */
 #define HOST_EVERY_NS NS_PER_S
@@ -68,7 +68,7 @@ static struct meter *meter_for(struct live *l, const struct entity *e, size_t hi
         return make_meter(l, e, key);
 }
 
-static bool answers(const struct frame *f, const struct sample *s)
+static bool has_answered(const struct frame *f, const struct sample *s)
 {
         bool lost = value_is_set(s->m[METRIC_LOST]) && s->m[METRIC_LOST].v > 0;
         return !lost && integrals_fresh(f, s);
@@ -116,7 +116,7 @@ static void live_add_row(struct live *l, const struct frame *f, size_t at, int64
         m->gpu.row = *row;
         keep_xids(&m->gpu, xids, n_xids, now);
         m->seen_ns = now;
-        if (answers(f, &row->sample))
+        if (has_answered(f, &row->sample))
                 m->fresh_ns = now;
 }
 
@@ -201,7 +201,7 @@ static void on_host(void *arg, const struct host *host)
         pthread_mutex_unlock(&l->lock);
 }
 
-/* --- from meters to what is looked at, on the publisher's ---------------------------------- */
+/* --- from meters to what is examined, on the publisher's ---------------------------------- */
 
 int64_t live_patience_ns(const struct live *l)
 {
@@ -288,7 +288,7 @@ static bool fill_slot(struct live *l, struct slot *s, int64_t now)
 {
         if (!LIST_RESERVE(s->gpus, l->n, s->cap) ||
             !LIST_RESERVE(s->processes, l->n_processes, s->process_cap) ||
-            !LIST_RESERVE(s->owners, l->n_told, s->owner_cap))
+            !LIST_RESERVE(s->owners, l->n_reported, s->owner_cap))
                 return false;
         struct live_moment *m = &s->moment;
         m->frame = l->frame;
@@ -297,9 +297,9 @@ static bool fill_slot(struct live *l, struct slot *s, int64_t now)
         m->n = live_copy_gpus(l, s->gpus, now);
         live_name_gpus(s->gpus, m->n, &m->naming);
         m->n_owners = l->status.ended ? 0 : l->n_owners;
-        m->n_told = l->n_told;
-        if (l->n_told > 0)
-                memcpy(s->owners, l->owners, l->n_told * sizeof(*s->owners));
+        m->n_reported = l->n_reported;
+        if (l->n_reported > 0)
+                memcpy(s->owners, l->owners, l->n_reported * sizeof(*s->owners));
         if (l->n_processes > 0)
                 memcpy(s->processes, l->processes, l->n_processes * sizeof(*s->processes));
         m->processes.n = l->n_processes;
@@ -365,7 +365,7 @@ static void hold_counters(struct live *l)
 }
 
 /* The state file first: what was shown once must not be forgotten by a crash. */
-static void publish(struct live *l)
+static void publish_state(struct live *l)
 {
         ask_engine(l);
         pthread_mutex_lock(&l->lock);
@@ -417,7 +417,7 @@ static void *run_publisher(void *arg)
 {
         struct live *l = arg;
         while (wait_for_turn(l))
-                publish(l);
+                publish_state(l);
         return NULL;
 }
 
@@ -429,7 +429,7 @@ static bool is_old(const struct live *l)
 }
 
 /* Lock held, and given up meanwhile. Lets the publisher make a moment of now. */
-static void freshen(struct live *l)
+static void refresh_moment(struct live *l)
 {
         int64_t until = clock_mono_ns() + MOMENT_PATIENCE_NS;
         struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
@@ -582,7 +582,7 @@ void live_close(struct live *l)
         if (l->engine)
                 engine_finish(l->engine, &result);
         l->engine = NULL;
-        publish(l);
+        publish_state(l);
         /* A driver that hangs uses it if it ever returns. */
         if (!result.hung)
                 free_live(l);
@@ -593,7 +593,7 @@ void live_close(struct live *l)
 void live_take(struct live *l, struct live_moment *ret)
 {
         pthread_mutex_lock(&l->lock);
-        freshen(l);
+        refresh_moment(l);
         if (l->fresh) {
                 struct slot slot = l->slots[FRONT];
                 l->slots[FRONT] = l->slots[READY];
@@ -645,7 +645,7 @@ uint64_t live_number(struct live *l)
 }
 
 /* The slot that was published last. Called with the lock held, which keeps it where it is. */
-static const struct slot *newest(const struct live *l)
+static const struct slot *newest_slot(const struct live *l)
 {
         return &l->slots[l->fresh ? READY : FRONT];
 }
@@ -653,18 +653,18 @@ static const struct slot *newest(const struct live *l)
 bool live_copy(struct live *l, struct live_copy *ret)
 {
         pthread_mutex_lock(&l->lock);
-        freshen(l);
-        const struct slot *s = newest(l);
-        size_t n = s->moment.n, told = s->moment.n_told;
-        bool room =
-            LIST_RESERVE(ret->gpus, n, ret->cap) && LIST_RESERVE(ret->owners, told, ret->owner_cap);
+        refresh_moment(l);
+        const struct slot *s = newest_slot(l);
+        size_t n = s->moment.n, reported = s->moment.n_reported;
+        bool room = LIST_RESERVE(ret->gpus, n, ret->cap) &&
+                    LIST_RESERVE(ret->owners, reported, ret->owner_cap);
         if (room) {
                 ret->moment = s->moment;
                 live_keep_served(&ret->moment.frame, &s->moment.frame, ret->served);
                 if (n > 0)
                         memcpy(ret->gpus, s->gpus, n * sizeof(*ret->gpus));
-                if (told > 0)
-                        memcpy(ret->owners, s->owners, told * sizeof(*ret->owners));
+                if (reported > 0)
+                        memcpy(ret->owners, s->owners, reported * sizeof(*ret->owners));
         }
         pthread_mutex_unlock(&l->lock);
         for (size_t i = 0; room && i < n; i++)

@@ -27,7 +27,7 @@ struct live_config {
         struct collect_list collect; /* numbers of the user's own; taken over, also on failure */
         /* What is wrong with one of them; on a thread of its own. */
         void (*on_collect_trouble)(void *arg, const char *name, const char *why);
-        /* News are there: on a thread of ours, must not wait. Says whether somebody wants more of
+        /* News are present: on a thread of ours, must not wait. Says whether somebody wants more of
          * them soon. May be NULL. */
         bool (*on_news)(void *arg);
         void *news_arg;
@@ -66,7 +66,7 @@ struct live_moment {
         size_t n;
         struct naming naming; /* of the GPUs */
         const struct owner *owners;
-        size_t n_owners, n_told; /* those that hold one; with those that let go a while ago */
+        size_t n_owners, n_reported; /* those that hold one; with those that let go a while ago */
         struct process_list processes;
         const struct host *host; /* NULL while there is none */
         struct machine_use machine;
@@ -77,7 +77,7 @@ struct live_moment {
 
 struct live;
 
-/* Starts the threads. A counters' file that cannot be used is told in notice and not used. */
+/* Starts the threads. A counters' file that cannot be used is reported in notice and not used. */
 int live_open(const struct live_config *config, struct live **ret, char *notice, size_t size,
               struct err *err);
 /* Keeps the counters and ends; a driver that hangs is left behind. */
@@ -95,7 +95,7 @@ struct live_copy {
 };
 bool live_copy(struct live *l, struct live_copy *ret);
 void live_free_copy(struct live_copy *c);
-/* Somebody looks at how much of a GPU each process uses: for a while it is asked for. */
+/* Somebody examines how much of a GPU each process uses: for a while it is asked for. */
 void live_want_process_use(struct live *l);
 /* The number that live_take would give. */
 uint64_t live_number(struct live *l);
@@ -120,7 +120,8 @@ struct live_books {
         struct process *processes;
         size_t n_processes, process_cap;
         bool knows_processes;
-        bool here; /* pids and jobs are this machine's, not a recording's or another exporter's */
+        bool is_local; /* pids and jobs are this machine's, not a recording's or another exporter's
+                        */
         bool recorded; /* time is that of the frames */
         bool ended;    /* and there will be no more of them */
 };
@@ -129,7 +130,7 @@ bool live_read_books(struct live *l, struct live_books *books, int64_t wait_ns);
 /* Lets the reader of books end: it waits no more, now and later. */
 void live_release_reader(struct live *l);
 void live_free_books(struct live_books *books);
-/* Who holds what from now on: the first n; told are those with the ones that let go. Copied. */
-void live_set_owners(struct live *l, const struct owner *owners, size_t n, size_t told);
+/* Who holds what from now on: the first n; reported are those with the ones that let go. Copied. */
+void live_set_owners(struct live *l, const struct owner *owners, size_t n, size_t reported);
 /* Adds to the slot of an owner on its GPU; one without a slot adds nothing. */
 void live_add_holding(struct live *l, const struct owner *o, const struct holding *more);

@@ -28,7 +28,7 @@ bool live_read_books(struct live *l, struct live_books *b, int64_t wait_ns)
                 if (l->n_processes > 0)
                         memcpy(b->processes, l->processes, l->n_processes * sizeof(*b->processes));
                 b->knows_processes = l->knows_processes;
-                b->here = l->config.source.ops->local;
+                b->is_local = l->config.source.ops->local;
         }
         pthread_mutex_unlock(&l->lock);
         return news;
@@ -49,13 +49,13 @@ void live_free_books(struct live_books *b)
         *b = (struct live_books){0};
 }
 
-void live_set_owners(struct live *l, const struct owner *owners, size_t n, size_t told)
+void live_set_owners(struct live *l, const struct owner *owners, size_t n, size_t reported)
 {
         pthread_mutex_lock(&l->lock);
-        l->n_told = MIN(told, (size_t)OWNERS_MAX);
-        l->n_owners = MIN(n, l->n_told);
-        if (l->n_told > 0)
-                memcpy(l->owners, owners, l->n_told * sizeof(*owners));
+        l->n_reported = MIN(reported, (size_t)OWNERS_MAX);
+        l->n_owners = MIN(n, l->n_reported);
+        if (l->n_reported > 0)
+                memcpy(l->owners, owners, l->n_reported * sizeof(*owners));
         for (size_t i = 0; i < l->n; i++) {
                 struct meter *m = &l->meters[i];
                 m->gpu.owned = false;

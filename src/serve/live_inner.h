@@ -16,7 +16,7 @@ struct meter {
         int64_t seen_ns;  /* when a frame had it */
 };
 
-/* A moment that somebody may look at without a lock. */
+/* A moment that somebody may examine without a lock. */
 struct slot {
         struct live_moment moment;
         struct live_gpu *gpus;
@@ -33,7 +33,7 @@ enum { BACK, READY, FRONT, SLOTS };
 struct live {
         struct live_config config;
         struct engine *engine;
-        atomic_bool process_use;     /* the source looks at it */
+        atomic_bool process_use;     /* the source examines it */
         _Atomic int64_t interval_ns; /* between samples of the GPUs */
         pthread_t publisher;
         bool publishing; /* the thread was started */
@@ -58,7 +58,7 @@ struct live {
         size_t n_processes, process_cap;
         bool knows_processes;
         struct owner owners[OWNERS_MAX];
-        size_t n_owners, n_told;
+        size_t n_owners, n_reported;
         struct host *host;
         bool has_host;
         struct machine_use machine; /* without powers: those are the host's */
@@ -81,7 +81,7 @@ struct live {
         uint64_t number;
 };
 
-/* Lock held. Every GPU that is told of at now, into a list that has room for all; how many. */
+/* Lock held. Every GPU that is reported at now, into a list that has room for all; how many. */
 size_t live_copy_gpus(struct live *l, struct live_gpu *to, int64_t now);
 /* How such a list is named. */
 void live_name_gpus(const struct live_gpu *gpus, size_t n, struct naming *ret);

@@ -23,10 +23,10 @@
 #define POD_FOLDERS "/var/log/pods"
 #define JOBS_A_FILE 64
 #define FOLDER_ENTRIES_MAX 4096
-#define QUIET_JOBS 32                  /* jobs remembered that no process on a GPU tells of */
-#define USES 64                        /* users of GPUs remembered */
-#define LOOK_LONGEST_NS (2 * NS_PER_S) /* between looks that belong together */
-#define SEEK_EVERY_NS (20 * NS_PER_S)  /* a job that has no process yet */
+#define QUIET_JOBS 32                   /* jobs remembered that no process on a GPU reports */
+#define USES 64                         /* users of GPUs remembered */
+#define CHECK_LONGEST_NS (2 * NS_PER_S) /* between looks that belong together */
+#define SEEK_EVERY_NS (20 * NS_PER_S)   /* a job that has no process yet */
 
 /* What is known of a process: it does not change while it lives. */
 struct place {
@@ -209,7 +209,7 @@ static void know_from_afar(struct place *p, const struct process *process)
         snprintf(p->who.job, sizeof(p->who.job), "%s", process->slurm_job);
 }
 
-static struct place *owners_place_of(struct owners *o, const struct process *process, bool here,
+static struct place *owners_place_of(struct owners *o, const struct process *process, bool is_local,
                                      int64_t now)
 {
         struct place *oldest = &o->places[0];
@@ -224,7 +224,7 @@ static struct place *owners_place_of(struct owners *o, const struct process *pro
         }
         *oldest =
             (struct place){.pid = process->pid, .start_ns = process->start_ns, .asked_ns = now};
-        if (here)
+        if (is_local)
                 know_place(o, oldest, process);
         else
                 know_from_afar(oldest, process);
@@ -303,7 +303,7 @@ static void read_use(struct owners *o, const struct place *p, struct owner *who)
         who->written_bytes = c.write;
 }
 
-static void more(struct value *sum, struct value v)
+static void add_value(struct value *sum, struct value v)
 {
         if (value_is_set(v))
                 *sum = value_ok((value_is_set(*sum) ? sum->v : 0) + v.v);
@@ -335,7 +335,7 @@ static void add_cpu(struct owners *o, struct list *l, int64_t now)
                 if (who->kind != OWNER_PROCESS || !value_is_set(who->process_cpu_s))
                         continue;
                 struct use *u = use_of(o, who);
-                if (u->seen_ns && now - u->seen_ns < LOOK_LONGEST_NS)
+                if (u->seen_ns && now - u->seen_ns < CHECK_LONGEST_NS)
                         u->cpu_s += who->process_cpu_s.v * clock_to_seconds(now - u->seen_ns);
                 u->seen_ns = now;
                 who->process_cpu_s = value_ok(u->cpu_s);
@@ -350,22 +350,22 @@ static void add_processes(struct owners *o, const struct live_books *b, struct l
                 const struct live_gpu *g = p->child ? NULL : gpu_of_slot(b, p->slot);
                 if (!g)
                         continue;
-                const struct place *place = owners_place_of(o, p, b->here, now);
+                const struct place *place = owners_place_of(o, p, b->is_local, now);
                 struct owner *who = owners_add(l, b, g, &place->who);
                 if (!who)
                         return;
-                if (who->processes++ == 0 && b->here)
+                if (who->processes++ == 0 && b->is_local)
                         read_use(o, place, who);
-                more(&who->gpu_memory, p->gpu_memory);
-                more(&who->gpu_util, p->sm_util);
-                more(&who->process_memory, p->rss);
-                more(&who->process_cpu_s, p->cpu); /* cores, until add_cpu */
+                add_value(&who->gpu_memory, p->gpu_memory);
+                add_value(&who->gpu_util, p->sm_util);
+                add_value(&who->process_memory, p->rss);
+                add_value(&who->process_cpu_s, p->cpu); /* cores, until add_cpu */
         }
         add_cpu(o, l, now);
 }
 
 /* What a source knows itself: another exporter's labels. */
-static void add_told(const struct live_books *b, struct list *l)
+static void add_reported(const struct live_books *b, struct list *l)
 {
         for (size_t i = 0; i < b->n; i++) {
                 const struct entity *e = &b->gpus[i].who;
@@ -443,7 +443,7 @@ static struct quiet_job *quiet_job_of(struct owners *o, const char *job, int64_t
         return oldest;
 }
 
-static void seek(struct owners *o, struct quiet_job *q, int64_t now)
+static void seek_job(struct owners *o, struct quiet_job *q, int64_t now)
 {
         struct procinfo info;
         struct process process = {.pid = job_seek(o->root, o->listing, q->job, o->text, TEXT_MAX)};
@@ -460,7 +460,7 @@ static void seek(struct owners *o, struct quiet_job *q, int64_t now)
         q->known = true;
 }
 
-/* Whose the jobs are that hold GPUs and do not use them: their other processes tell. */
+/* Whose the jobs are that hold GPUs and do not use them: their other processes report. */
 static void know_quiet_jobs(struct owners *o, struct list *l, size_t first)
 {
         int64_t now = clock_mono_ns();
@@ -470,7 +470,7 @@ static void know_quiet_jobs(struct owners *o, struct list *l, size_t first)
                         continue;
                 struct quiet_job *q = quiet_job_of(o, who->job, now);
                 if (!q->known && (q->sought_ns == 0 || now - q->sought_ns > SEEK_EVERY_NS))
-                        seek(o, q, now);
+                        seek_job(o, q, now);
                 if (!q->known)
                         continue;
                 memcpy(who->user, q->place.who.user, sizeof(who->user));
@@ -530,13 +530,13 @@ static void name_containers(struct list *l)
 size_t owners_find(struct owners *o, const struct live_books *b, struct owner *ret, size_t max)
 {
         struct list l = {.owners = ret, .max = max};
-        add_told(b, &l);
+        add_reported(b, &l);
         add_processes(o, b, &l);
         /* The folder's jobs are this machine's, whatever machine the GPUs' values are of. */
-        size_t first_here = b->here ? 0 : l.n;
+        size_t is_first_local = b->is_local ? 0 : l.n;
         add_mapped(o, b, &l);
         add_allocated(o, b, &l);
         name_containers(&l);
-        know_quiet_jobs(o, &l, first_here);
+        know_quiet_jobs(o, &l, is_first_local);
         return l.n;
 }

@@ -37,7 +37,7 @@ bool owners_pod_uid(const char *cgroup, char *ret, size_t size);
 bool owners_is_device(const char *id, const char *uuid, const char *device, const char *pci);
 /* "NAMESPACE_NAME_UID": false when it is not of that form or of another UID. */
 bool owners_pod_folder(const char *folder, const char *uid, struct owner *ret);
-/* The value of a variable in the text of an environment; false when it is not there or too long. */
+/* The value of a variable in the text of an environment; false when it is absent or too long. */
 bool owners_variable(const char *buf, size_t n, const char *name, char *ret, size_t size);
 /* "0" or "0.7": a file of the mapping folder. False for other names. */
 bool owners_mapping_name(const char *name, int32_t *index, int32_t *gi);

@@ -154,7 +154,7 @@ static bool make_votes(struct votes *v, size_t k)
         return false;
 }
 
-static void vote(struct votes *v, size_t at, uint8_t limiter)
+static void vote_limiter(struct votes *v, size_t at, uint8_t limiter)
 {
         if (v->lead[at] == 0)
                 v->limiter[at] = limiter;
@@ -164,21 +164,21 @@ static void vote(struct votes *v, size_t at, uint8_t limiter)
                 v->lead[at]--;
 }
 
-/* Empties the buckets between the newest time and this one. Time that goes back starts anew. */
-static void advance(struct one *o, size_t k, int64_t t)
+/* Empties the buckets between the newest time and this one. Time that goes back starts again. */
+static void advance_ring(struct one *o, size_t k, int64_t t)
 {
-        bool anew = o->last[k] < 0 || t < o->last[k] || t - o->last[k] >= (int64_t)sizes[k];
+        bool is_new = o->last[k] < 0 || t < o->last[k] || t - o->last[k] >= (int64_t)sizes[k];
         for (size_t m = 0; m < PAST_COUNT && t != o->last[k]; m++) {
                 uint16_t *n = o->rings[k][m].n;
-                if (n && anew)
+                if (n && is_new)
                         memset(n, 0, sizes[k] * sizeof(*n));
-                for (int64_t i = o->last[k] + 1; n && !anew && i <= t; i++)
+                for (int64_t i = o->last[k] + 1; n && !is_new && i <= t; i++)
                         n[(uint64_t)i % sizes[k]] = 0;
         }
         struct votes *v = &o->votes[k];
-        for (size_t i = 0; v->limiter && anew && i < sizes[k]; i++)
+        for (size_t i = 0; v->limiter && is_new && i < sizes[k]; i++)
                 v->limiter[i] = v->lead[i] = 0;
-        for (int64_t i = o->last[k] + 1; v->limiter && !anew && i <= t; i++)
+        for (int64_t i = o->last[k] + 1; v->limiter && !is_new && i <= t; i++)
                 v->limiter[(uint64_t)i % sizes[k]] = v->lead[(uint64_t)i % sizes[k]] = 0;
         o->last[k] = t;
 }
@@ -189,14 +189,14 @@ void past_add(struct past *p, const char *key, const struct row *row, int64_t mo
         struct one *o = find_or_make(p, key);
         for (size_t k = 0; o && k < 2; k++) {
                 int64_t t = mono_ns / steps[k];
-                advance(o, k, t);
+                advance_ring(o, k, t);
                 for (size_t m = 0; m < PAST_COUNT; m++) {
                         struct value v = row->sample.m[metrics[m]];
                         if (v.state == STATE_OK && make_ring(&o->rings[k][m], k))
                                 past_put(&o->rings[k][m], (uint64_t)t % sizes[k], (float)v.v);
                 }
                 if (make_votes(&o->votes[k], k))
-                        vote(&o->votes[k], (uint64_t)t % sizes[k], row->limit.limiter + 1);
+                        vote_limiter(&o->votes[k], (uint64_t)t % sizes[k], row->limit.limiter + 1);
         }
         pthread_mutex_unlock(&p->lock);
 }

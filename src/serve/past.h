@@ -25,7 +25,7 @@ struct past;
 
 struct past *past_open(void);
 void past_close(struct past *p);
-/* A GPU is known by its key, which stays the same when the source is opened anew. */
+/* A GPU is known by its key, which stays the same when the source is reopened. */
 void past_add(struct past *p, const char *key, const struct row *row, int64_t mono_ns);
 /* The canonical metric of a column. */
 enum metric past_metric(enum past_metric m);

@@ -61,9 +61,9 @@ struct push {
         struct push_queue *queue;
         struct exposition_options exposition;
 
-        pthread_mutex_t told_lock; /* of what others look at; nobody holds it for long */
-        struct exposed_push told;
-        bool troubled; /* now; trouble may be over and not yet told */
+        pthread_mutex_t published_lock; /* of what others look at; nobody holds it for long */
+        struct exposed_push reported;
+        bool troubled; /* now; trouble may be over and not yet reported */
         char trouble[PUSH_TEXT_MAX], refusal[PUSH_TEXT_MAX];
 };
 
@@ -96,46 +96,46 @@ int push_check_token(const char *path, struct err *err)
         return r;
 }
 
-/* --- what is told ------------------------------------------------------------------------------
- */
+/* --- what is reported
+ * ------------------------------------------------------------------------------ */
 
 /* Called with the lock of the queue held, so that the numbers fit together. */
-static void tell_counts(struct push *p, double sent, double refused, double dropped)
+static void publish_counts(struct push *p, double sent, double refused, double dropped)
 {
-        pthread_mutex_lock(&p->told_lock);
-        p->told.batches[PUSH_SENT] += sent;
-        p->told.batches[PUSH_REFUSED] += refused;
-        p->told.batches[PUSH_DROPPED] += dropped;
-        p->told.waiting = (double)push_queue_count(p->queue);
-        p->told.waiting_bytes = (double)push_queue_bytes(p->queue);
-        pthread_mutex_unlock(&p->told_lock);
+        pthread_mutex_lock(&p->published_lock);
+        p->reported.batches[PUSH_SENT] += sent;
+        p->reported.batches[PUSH_REFUSED] += refused;
+        p->reported.batches[PUSH_DROPPED] += dropped;
+        p->reported.waiting = (double)push_queue_count(p->queue);
+        p->reported.waiting_bytes = (double)push_queue_bytes(p->queue);
+        pthread_mutex_unlock(&p->published_lock);
 }
 
-static void tell_trouble(struct push *p, bool refused, const char *text)
+static void publish_trouble(struct push *p, bool refused, const char *text)
 {
-        pthread_mutex_lock(&p->told_lock);
+        pthread_mutex_lock(&p->published_lock);
         if (text[0])
                 snprintf(refused ? p->refusal : p->trouble, PUSH_TEXT_MAX, "%s", text);
         if (!refused)
                 p->troubled = text[0] != '\0';
-        pthread_mutex_unlock(&p->told_lock);
+        pthread_mutex_unlock(&p->published_lock);
 }
 
 void push_counts(struct push *p, struct exposed_push *ret)
 {
-        pthread_mutex_lock(&p->told_lock);
-        *ret = p->told;
-        pthread_mutex_unlock(&p->told_lock);
+        pthread_mutex_lock(&p->published_lock);
+        *ret = p->reported;
+        pthread_mutex_unlock(&p->published_lock);
 }
 
 void push_trouble(struct push *p, char ret[PUSH_TEXT_MAX], char ret_refusal[PUSH_TEXT_MAX])
 {
-        pthread_mutex_lock(&p->told_lock);
+        pthread_mutex_lock(&p->published_lock);
         memcpy(ret, p->trouble, PUSH_TEXT_MAX);
         if (!p->troubled)
                 p->trouble[0] = '\0';
         memcpy(ret_refusal, p->refusal, PUSH_TEXT_MAX);
-        pthread_mutex_unlock(&p->told_lock);
+        pthread_mutex_unlock(&p->published_lock);
 }
 
 void push_set_exposition(struct push *p, const struct exposition_options *exposition)
@@ -148,16 +148,16 @@ void push_set_exposition(struct push *p, const struct exposition_options *exposi
 /* --- taking ------------------------------------------------------------------------------------
  */
 
-static void enqueue(struct push *p, int64_t time_ms)
+static void enqueue_batch(struct push *p, int64_t time_ms)
 {
         pthread_mutex_lock(&p->lock);
         size_t dropped = push_queue_add(p->queue, time_ms, p->body.s, p->body.len);
-        tell_counts(p, 0, 0, (double)dropped);
+        publish_counts(p, 0, 0, (double)dropped);
         pthread_cond_broadcast(&p->news);
         pthread_mutex_unlock(&p->lock);
 }
 
-static bool encode(struct push *p, int64_t time_ms)
+static bool encode_batch(struct push *p, int64_t time_ms)
 {
         struct strbuf relabelled = {0};
         char *small = NULL;
@@ -179,7 +179,7 @@ static bool encode(struct push *p, int64_t time_ms)
         return done && !p->body.failed;
 }
 
-/* One moment into the queue. Nothing is there before the source's first. */
+/* One moment into the queue. Nothing is present before the source's first. */
 static void take_moment(struct push *p)
 {
         struct exposed_self self;
@@ -194,8 +194,8 @@ static void take_moment(struct push *p)
         bool done =
             expose_write(&p->exposer, &p->copy.moment, &p->exposition, &self, false, &p->text);
         pthread_mutex_unlock(&p->lock);
-        if (done && encode(p, time_ms))
-                enqueue(p, time_ms);
+        if (done && encode_batch(p, time_ms))
+                enqueue_batch(p, time_ms);
 }
 
 /* The end of all series, a moment after the last values. Only remote-write has such a thing. */
@@ -203,8 +203,9 @@ static void take_ends(struct push *p)
 {
         int64_t time_ms = clock_wall_ns() / NS_PER_MS + 1;
         strbuf_clear(&p->text);
-        if (p->kind == PUSH_REMOTE_WRITE && remote_series(p->writer) > 0 && encode(p, time_ms))
-                enqueue(p, time_ms);
+        if (p->kind == PUSH_REMOTE_WRITE && remote_series(p->writer) > 0 &&
+            encode_batch(p, time_ms))
+                enqueue_batch(p, time_ms);
 }
 
 /* Waits until a time, or the end; false at the end. Called with the lock held. */
@@ -227,7 +228,7 @@ static void *run_taker(void *arg)
                 if (!go)
                         break;
                 take_moment(p);
-                /* After a sleep of the machine the beat goes on from now. */
+                /* After a sleep of the machine the beat continues from now. */
                 next = MAX(next + p->config.every_ns, clock_mono_ns());
         }
         take_moment(p);
@@ -253,17 +254,17 @@ static enum outcome classify_answer(struct push *p, long status, const char *ans
         char text[PUSH_TEXT_MAX];
         bool refused = status == 400 || status == 413 || status == 415 || status == 422;
         if (status >= 200 && status < 300) {
-                tell_trouble(p, false, "");
+                publish_trouble(p, false, "");
                 return OUTCOME_SENT;
         }
         snprintf(text, sizeof(text), "%s '%.200s': the server answers %ld%s%.160s",
                  refused ? "a batch is refused by" : "cannot push to", fetch_shown(p->fetch),
                  status, answer[0] ? ": " : "", answer);
-        tell_trouble(p, refused, text);
+        publish_trouble(p, refused, text);
         return refused ? OUTCOME_REFUSED : OUTCOME_LATER;
 }
 
-static enum outcome post(struct push *p, const struct push_item *item)
+static enum outcome post_batch(struct push *p, const struct push_item *item)
 {
         struct err err = {0};
         char query[48], answer[FETCH_ANSWER_MAX];
@@ -280,7 +281,7 @@ static enum outcome post(struct push *p, const struct push_item *item)
         if (r > 0)
                 return classify_answer(p, status, answer);
         if (r < 0)
-                tell_trouble(p, false, err.msg);
+                publish_trouble(p, false, err.msg);
         return r == 0 ? OUTCOME_WOKEN : OUTCOME_LATER;
 }
 
@@ -291,7 +292,7 @@ static bool wait_for_item(struct push *p, struct push_item *ret)
                 size_t lost;
                 bool found = push_queue_first(p->queue, ret, &lost);
                 if (lost > 0)
-                        tell_counts(p, 0, 0, (double)lost);
+                        publish_counts(p, 0, 0, (double)lost);
                 if (found || (p->stop && p->taken_last))
                         return found;
                 pthread_cond_wait(&p->news, &p->lock);
@@ -316,12 +317,12 @@ static void *run_sender(void *arg)
         pthread_mutex_lock(&p->lock);
         while (go && wait_for_item(p, &item)) {
                 pthread_mutex_unlock(&p->lock);
-                enum outcome outcome = post(p, &item);
+                enum outcome outcome = post_batch(p, &item);
                 free(item.body);
                 pthread_mutex_lock(&p->lock);
                 if (outcome == OUTCOME_SENT || outcome == OUTCOME_REFUSED) {
                         push_queue_done(p->queue, item.number);
-                        tell_counts(p, outcome == OUTCOME_SENT, outcome == OUTCOME_REFUSED, 0);
+                        publish_counts(p, outcome == OUTCOME_SENT, outcome == OUTCOME_REFUSED, 0);
                         patience = RETRY_FIRST_NS;
                 } else {
                         go = outcome == OUTCOME_LATER && back_off(p, &patience);
@@ -347,7 +348,7 @@ static void free_push(struct push *p)
         push_queue_close(p->queue);
         closep(&p->wake_fd);
         pthread_mutex_destroy(&p->lock);
-        pthread_mutex_destroy(&p->told_lock);
+        pthread_mutex_destroy(&p->published_lock);
         pthread_cond_destroy(&p->news);
         free(p);
 }
@@ -395,11 +396,11 @@ int push_open(const struct push_config *config, struct push **ret, char *notice,
                 snprintf(p->token_file, sizeof(p->token_file), "%s", config->token_file);
         p->kind = kind_of(p->url);
         pthread_mutex_init(&p->lock, NULL);
-        pthread_mutex_init(&p->told_lock, NULL);
+        pthread_mutex_init(&p->published_lock, NULL);
         life_init_wake(&p->news);
         int r = push_prepare(p, notice, size, err);
         if (r == 0) {
-                tell_counts(p, 0, 0, 0);
+                publish_counts(p, 0, 0, 0);
                 r = life_start_thread(run_taker, p, &p->taker);
                 p->taking = r == 0;
                 if (r == 0)
@@ -416,7 +417,7 @@ int push_open(const struct push_config *config, struct push **ret, char *notice,
         return 0;
 }
 
-/* Lets the sender go on for a while; then what it sends is given up. */
+/* Lets the sender continue for a while; then what it sends is given up. */
 static void wait_for_sender(struct push *p)
 {
         int64_t until = clock_mono_ns() + FAREWELL_NS;

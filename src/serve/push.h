@@ -1,5 +1,5 @@
 /*
- * Pushes what /metrics would tell to an engine, for nodes that cannot be scraped: Prometheus'
+ * Pushes what /metrics would report to an engine, for nodes that cannot be scraped: Prometheus'
  * remote-write, VictoriaMetrics' text import, or OTLP/HTTP in JSON. One thread takes moments at its
  * beat and puts them into a bounded queue, another sends them in their order; sampling and serving
  * wait for neither.
@@ -34,13 +34,13 @@ struct push;
 int push_check(const char *text, char ret[PUSH_URL_MAX], struct err *err);
 /* Whether the file has a token that can be used; while it serves, one may come later. */
 int push_check_token(const char *path, struct err *err);
-/* Starts the threads and asks nobody yet. A folder that cannot be used is told in notice. */
+/* Starts the threads and asks nobody yet. A folder that cannot be used is reported in notice. */
 int push_open(const struct push_config *config, struct push **ret, char *notice, size_t size,
               struct err *err);
 /*
  * Takes a last moment, ends all series, sends what waits for a few seconds while the engine
  * answers. Returns how many batches were not sent; they are lost unless there is a folder. NULL is
- * fine. Before live_close.
+ * allowed. Before live_close.
  */
 size_t push_close(struct push *p);
 /* Other options for the text from now on. */

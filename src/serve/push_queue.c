@@ -34,7 +34,7 @@ struct push_queue {
         uint64_t next;
 };
 
-static struct waiting *at(struct push_queue *q, size_t i)
+static struct waiting *queue_item(struct push_queue *q, size_t i)
 {
         return &q->list[(q->first + i) % q->cap];
 }
@@ -62,7 +62,8 @@ static bool write_all(int fd, const char *s, size_t n)
         return true;
 }
 
-/* The name appears when the file is whole. A power cut may still empty it: the checksum tells. */
+/* The name appears when the file is whole. A power cut may still empty it: the checksum shows it.
+ */
 static bool write_file(const struct push_queue *q, uint64_t number, int64_t time_ms,
                        const char *body, size_t len)
 {
@@ -117,7 +118,7 @@ static char *read_file(const struct push_queue *q, const struct waiting *w)
 /* --- the ring ----------------------------------------------------------------------------------
  */
 
-static bool grow(struct push_queue *q)
+static bool grow_queue(struct push_queue *q)
 {
         if (q->n < q->cap)
                 return true;
@@ -126,7 +127,7 @@ static bool grow(struct push_queue *q)
         if (!more)
                 return false;
         for (size_t i = 0; i < q->n; i++)
-                more[i] = *at(q, i);
+                more[i] = *queue_item(q, i);
         free(q->list);
         q->list = more;
         q->cap = cap;
@@ -136,7 +137,7 @@ static bool grow(struct push_queue *q)
 
 static void drop_first(struct push_queue *q)
 {
-        struct waiting *w = at(q, 0);
+        struct waiting *w = queue_item(q, 0);
         char path[PATH_LEN];
         if (!w->body) {
                 path_of(q, w->number, SUFFIX, path);
@@ -164,7 +165,7 @@ size_t push_queue_add(struct push_queue *q, int64_t time_ms, const char *body, s
         if (len > PUSH_BODY_MAX || len > q->bytes_max)
                 return 1;
         size_t dropped = make_room(q, len);
-        if (!grow(q))
+        if (!grow_queue(q))
                 return dropped + 1;
         if (!q->dir[0] || !write_file(q, w.number, time_ms, body, len)) {
                 w.body = malloc(len + 1);
@@ -172,7 +173,7 @@ size_t push_queue_add(struct push_queue *q, int64_t time_ms, const char *body, s
                         return dropped + 1;
                 memcpy(w.body, body, len);
         }
-        *at(q, q->n++) = w;
+        *queue_item(q, q->n++) = w;
         q->bytes += len;
         return dropped;
 }
@@ -181,7 +182,7 @@ bool push_queue_first(struct push_queue *q, struct push_item *ret, size_t *ret_l
 {
         *ret_lost = 0;
         for (; q->n > 0; drop_first(q), ++*ret_lost) {
-                const struct waiting *w = at(q, 0);
+                const struct waiting *w = queue_item(q, 0);
                 char *body = w->body ? malloc(w->len + 1) : read_file(q, w);
                 if (!body && w->body)
                         return false; /* memory is short: later */
@@ -197,7 +198,7 @@ bool push_queue_first(struct push_queue *q, struct push_item *ret, size_t *ret_l
 
 void push_queue_done(struct push_queue *q, uint64_t number)
 {
-        if (q->n > 0 && at(q, 0)->number == number)
+        if (q->n > 0 && queue_item(q, 0)->number == number)
                 drop_first(q);
 }
 
@@ -241,7 +242,7 @@ static void take_file(struct push_queue *q, const char *name)
                 return;
         path_of(q, w.number, whole ? SUFFIX : ".new", path);
         FILE *f = whole ? fopen(path, "re") : NULL;
-        bool good = f && read_head(q, f, &w.time_ms, &w.len, &sum) && grow(q);
+        bool good = f && read_head(q, f, &w.time_ms, &w.len, &sum) && grow_queue(q);
         if (f)
                 fclose(f);
         if (!good) {
@@ -293,7 +294,7 @@ void push_queue_close(struct push_queue *q)
         if (!q)
                 return;
         for (size_t i = 0; i < q->n; i++)
-                free(at(q, i)->body);
+                free(queue_item(q, i)->body);
         free(q->list);
         free(q);
 }

@@ -15,7 +15,7 @@
 #define PUSH_BODY_MAX (64u << 20) /* bytes of one */
 
 struct push_queue_config {
-        const char *dir;  /* made when it is not there; NULL for memory only */
+        const char *dir;  /* made when it is absent; NULL for memory only */
         const char *kind; /* of the bodies: "remote-write"; files of another kind are removed */
         size_t bytes_max; /* of all that wait */
 };
@@ -29,8 +29,8 @@ struct push_item {
 
 struct push_queue;
 
-/* A folder that cannot be used is told in notice ("" when there is nothing to tell). NULL when
- * memory is short. */
+/* A folder that cannot be used is reported in notice ("" when there is nothing to report). NULL
+ * when memory is short. */
 struct push_queue *push_queue_open(const struct push_queue_config *config, char *notice,
                                    size_t size);
 /* Files stay. */

@@ -11,7 +11,7 @@
 
 bool record_continues(const struct record *newer, const struct record *older)
 {
-        /* A pod's name may be another pod's, and a user is no job. */
+        /* A pod's name may be another pod's, and a user is not a job. */
         return newer->who.kind == OWNER_SLURM && owner_same(&newer->who, &older->who) &&
                strcmp(newer->who.user, older->who.user) == 0 &&
                newer->start_ns - older->end_ns <= PAUSE_MAX_NS;

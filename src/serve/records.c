@@ -37,7 +37,7 @@ static const char schema[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL
                              "PRAGMA user_version=1;"
                              "UPDATE record SET final=1 WHERE final=0;";
 
-static int fail(sqlite3 *db, const char *what, struct err *err)
+static int fail_db(sqlite3 *db, const char *what, struct err *err)
 {
         return err_set(err, -EIO, "cannot %s the job records: %s", what,
                        db ? sqlite3_errmsg(db) : "out of memory");
@@ -49,7 +49,7 @@ static int fail(sqlite3 *db, const char *what, struct err *err)
  */
 #define STEPS_FREE 100000000
 #define STEPS_A_BYTE 20
-#define STEPS_A_LOOK 1000000
+#define STEPS_A_ROUND 1000000
 
 struct patience {
         int64_t left;
@@ -58,12 +58,12 @@ struct patience {
 static int count_steps(void *arg)
 {
         struct patience *p = arg;
-        p->left -= STEPS_A_LOOK;
+        p->left -= STEPS_A_ROUND;
         return p->left < 0;
 }
 
 /* The folder may be another user's, or a copy of one: the file runs nothing of its own. */
-static void distrust(sqlite3 *db)
+static void harden_db(sqlite3 *db)
 {
         sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
         sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -73,7 +73,8 @@ static void distrust(sqlite3 *db)
         sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
 }
 
-/* A view could go on for ever, a virtual table run other code, a computed column take its time. */
+/* A view could continue for ever, a virtual table run other code, a computed column take its time.
+ */
 static int check_table(sqlite3 *db, struct err *err)
 {
         static const char sql[] =
@@ -87,7 +88,7 @@ static int check_table(sqlite3 *db, struct err *err)
         if (code == SQLITE_DONE)
                 return 0;
         if (code != SQLITE_ROW)
-                return fail(db, "read", err);
+                return fail_db(db, "read", err);
         err_set(err, ERR_DATA, "cannot read the job records: 'record' is not a plain table");
         return err_hint(err, "the file is damaged, or made to harm; do not trust its source");
 }
@@ -112,7 +113,7 @@ static int open_plain(const char *path, int flags, sqlite3 **ret)
         if (code != SQLITE_OK)
                 return code;
         sqlite3_busy_timeout(*ret, BUSY_MS);
-        distrust(*ret);
+        harden_db(*ret);
         int keep = (flags & SQLITE_OPEN_READONLY) != 0; /* a log in which nothing counts, too */
         sqlite3_file_control(*ret, "main", SQLITE_FCNTL_PERSIST_WAL, &keep);
         return alone ? sqlite3_exec(*ret, BESIDE_READING_SQL, NULL, NULL, NULL) : SQLITE_OK;
@@ -127,9 +128,9 @@ int records_open(const char *path, int64_t keep_ns, struct records **ret, struct
         mode_t mask = umask(0077);
         int code = open_plain(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &r->db);
         umask(mask);
-        code = code == SQLITE_OK ? check_table(r->db, err) : fail(r->db, "open", err);
+        code = code == SQLITE_OK ? check_table(r->db, err) : fail_db(r->db, "open", err);
         if (code == 0 && sqlite3_exec(r->db, schema, NULL, NULL, NULL) != SQLITE_OK)
-                code = fail(r->db, "open", err);
+                code = fail_db(r->db, "open", err);
         if (code < 0) {
                 records_close(r);
                 return code;
@@ -205,7 +206,7 @@ int records_put(struct records *r, struct record *record, struct err *err)
         sqlite3_finalize(s);
         strbuf_finish(&counters);
         if (code != SQLITE_DONE)
-                return fail(r->db, "write", err);
+                return fail_db(r->db, "write", err);
         record->id = record->id > 0 ? record->id : sqlite3_last_insert_rowid(r->db);
         return 0;
 }
@@ -301,7 +302,7 @@ static int records_prepare(sqlite3 *db, const struct records_query *q, sqlite3_s
             " AND (:wasted = 0 OR wasted_s > 0.1 * gpu_s) ORDER BY end_ns DESC, id DESC LIMIT "
             ":limit";
         if (sqlite3_prepare_v2(db, sql, -1, ret, NULL) != SQLITE_OK)
-                return fail(db, "read", err);
+                return fail_db(db, "read", err);
         bind_whole(*ret, ":id", q->id);
         bind_whole(*ret, ":since", q->since_ns);
         if (empty_is_null(q->user))
@@ -330,10 +331,10 @@ static int open_to_read(const char *path, struct patience *p, sqlite3 **ret, str
                 return err_hint(err, BESIDE_HINT);
         }
         if (open_plain(path, SQLITE_OPEN_READONLY, ret) != SQLITE_OK)
-                return fail(*ret, "open", err);
+                return fail_db(*ret, "open", err);
         /* Holes are no bytes. */
         p->left = STEPS_FREE + MIN((int64_t)st.st_size, (int64_t)st.st_blocks * 512) * STEPS_A_BYTE;
-        sqlite3_progress_handler(*ret, STEPS_A_LOOK, count_steps, p);
+        sqlite3_progress_handler(*ret, STEPS_A_ROUND, count_steps, p);
         return check_table(*ret, err);
 }
 
@@ -356,7 +357,7 @@ int records_each(const char *path, const struct records_query *q,
                         (*q->senseless)++;
         }
         if (r == 0 && code != SQLITE_DONE)
-                r = fail(db, "read", err);
+                r = fail_db(db, "read", err);
         sqlite3_finalize(s);
         sqlite3_close(db);
         free(record);
@@ -377,12 +378,12 @@ struct value record_share(const struct record *r, enum integral i)
 {
         enum integral of = needs_counters(i) ? INTEGRAL_OBSERVED : INTEGRAL_SEEN;
         /* Records of older programs have the one alone. */
-        if (!integral_there(&r->sum, of))
+        if (!integral_is_set(&r->sum, of))
                 of = INTEGRAL_OBSERVED;
         double seconds = r->sum.v[of];
-        if (!integral_there(&r->sum, i) || !(seconds > 0))
+        if (!integral_is_set(&r->sum, i) || !(seconds > 0))
                 return value_missing(STATE_NONE);
-        /* Sums that were rounded may pass 1 a little; what is far beyond is no share. */
+        /* Sums that were rounded may pass 1 a little; what is far beyond is not a share. */
         double share = r->sum.v[i] / seconds;
         return share < 1.01 ? value_ok(share) : value_missing(STATE_NONE);
 }
@@ -404,7 +405,7 @@ static void put_sums(struct jsonw *j, const struct record *r)
         const struct integrals *in = &r->sum;
         jsonw_object(j, "counters");
         for (enum integral i = 0; i < INTEGRAL_COUNT; i++) {
-                if (integral_there(in, i))
+                if (integral_is_set(in, i))
                         jsonw_number(j, integral_info(i)->name, in->v[i]);
         }
         jsonw_end(j);

@@ -31,11 +31,11 @@ struct record {
         char gpus[RECORD_GPUS_MAX]; /* "0,1,2/7" */
         uint32_t n_gpus;
         int64_t start_ns, end_ns; /* wall clock */
-        bool final;               /* the owner let go; else it goes on, or the program was killed */
-        double gpu_s;             /* GPU-seconds that it held them */
-        double wasted_s;          /* of those, judged idle on a sliding window */
-        uint32_t findings;        /* of health, all that were seen */
-        struct integrals sum;     /* of all its GPUs */
+        bool final;           /* the owner let go; else it continues, or the program was killed */
+        double gpu_s;         /* GPU-seconds that it held them */
+        double wasted_s;      /* of those, judged idle on a sliding window */
+        uint32_t findings;    /* of health, all that were seen */
+        struct integrals sum; /* of all its GPUs */
         struct record_use use;
         struct record_gpu each[RECORD_EACH_MAX]; /* in the order of gpus */
         size_t n_each;
@@ -48,7 +48,7 @@ struct records;
 /* Opens or makes the file, ends the records that a killed program left. 0 or a code with err. */
 int records_open(const char *path, int64_t keep_ns, struct records **ret, struct err *err);
 void records_close(struct records *r);
-/* Writes a record, or writes it anew; sets its id. */
+/* Writes a record, or writes it again; sets its id. */
 int records_put(struct records *r, struct record *record, struct err *err);
 /* Removes what is older than it is kept, and what is too many. */
 void records_trim(struct records *r, int64_t now_ns);

@@ -14,11 +14,11 @@ struct job_request {
 };
 
 /* What the job has on this node: as it is known here, else of the job where it has one node. */
-static inline struct value job_request_here(struct value here, struct value of_job,
-                                            struct value nodes)
+static inline struct value job_request_on_node(struct value is_local, struct value of_job,
+                                               struct value nodes)
 {
         bool is_alone = value_is_set(nodes) && nodes.v == 1;
-        return value_is_set(here) ? here : is_alone ? of_job : value_missing(STATE_NONE);
+        return value_is_set(is_local) ? is_local : is_alone ? of_job : value_missing(STATE_NONE);
 }
 
 /* The lines that sacct_ask asks for. False when none is of the job. Pure. */

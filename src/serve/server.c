@@ -15,8 +15,8 @@
 #define POOL_BYTES (24 * 1024) /* of a connection: headers, and a block of the answer */
 #define NOTHING "there is nothing here\n"
 #define DRAIN_NS (NS_PER_S / 2)
-#define DRAIN_LOOKS                                                                                \
-        4 /* so often in a row nobody was there: one may be between accept and its count */
+#define DRAIN_ROUNDS                                                                               \
+        4 /* so often in a row nobody was present: one may be between accept and its count */
 #define INACTIVE_S 60 /* nothing moves, not even a byte */
 
 /* --- who asks -------------------------------------------------------------------------------- */
@@ -37,8 +37,8 @@ static void note_length(struct headers *h, const char *value)
         h->long_body |= !num_parse_u64(value, strlen(value), &n) || n > BODY_MAX;
 }
 
-static enum MHD_Result look_at_header(void *arg, enum MHD_ValueKind kind, const char *key,
-                                      const char *value)
+static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const char *key,
+                                    const char *value)
 {
         struct headers *h = arg;
         (void)kind;
@@ -71,7 +71,7 @@ static bool has_certificate(const struct request *q)
                q->s->mhd.verify_peers(info->tls_session, &status) == 0 && status == 0;
 }
 
-/* A unix socket tells who is at its other end. */
+/* A unix socket says who is at its other end. */
 static void know_user(struct request *q)
 {
         struct ucred peer;
@@ -140,7 +140,7 @@ static void take_check(struct request *q, struct check *check)
         explicit_bzero(&claim, sizeof(claim));
 }
 
-static void know(struct request *q, const struct auth_claim *claim)
+static void set_user(struct request *q, const struct auth_claim *claim)
 {
         q->owner = conns_address(q->conn) ^ hash_stable(claim->user, strlen(claim->user));
         conns_know(q->s->conns, q->conn);
@@ -159,7 +159,7 @@ static bool let_in(struct request *q, bool open, enum MHD_Result *ret)
                                              "a client certificate is needed\n", NULL, NULL);
                         return false;
                 }
-                know(q, &claim);
+                set_user(q, &claim);
                 q->shown = true;
         }
         if (!auth_is_needed(auth))
@@ -171,7 +171,7 @@ static bool let_in(struct request *q, bool open, enum MHD_Result *ret)
         case AUTH_YES:
                 q->viewer.role = MAX(q->viewer.role, role);
                 q->shown = true;
-                know(q, &claim);
+                set_user(q, &claim);
                 return true;
         case AUTH_NO:
                 if (needed)
@@ -188,7 +188,7 @@ static bool let_in(struct request *q, bool open, enum MHD_Result *ret)
 }
 
 /* The path below the prefix; NULL when it is elsewhere. */
-static const char *below(const char *prefix, const char *path)
+static const char *path_below(const char *prefix, const char *path)
 {
         size_t n = strlen(prefix);
         if (strncmp(path, prefix, n) != 0 || path[n] != '/')
@@ -199,19 +199,19 @@ static const char *below(const char *prefix, const char *path)
 /* Whether something may be posted to an address. */
 static bool takes_posts(const struct server *s, const char *url)
 {
-        const char *path = below(s->config.settings->prefix, url);
+        const char *path = path_below(s->config.settings->prefix, url);
         const struct route *r = route_find(path ? path : url);
         return r && r->post;
 }
 
-static enum MHD_Result route(struct request *q, const char *url)
+static enum MHD_Result route_request(struct request *q, const char *url)
 {
         enum MHD_Result done;
         const char *prefix = q->s->config.settings->prefix;
         /* The page's parts are named from its folder. */
         if (prefix[0] && strcmp(url, prefix) == 0)
                 return answer_elsewhere(q, prefix);
-        q->path = below(prefix, url);
+        q->path = path_below(prefix, url);
         /* A proxy may take the prefix away. */
         if (!q->path)
                 q->path = url;
@@ -223,11 +223,11 @@ static enum MHD_Result route(struct request *q, const char *url)
         return answer_refuse(q, MHD_HTTP_NOT_FOUND, NOTHING, NULL, NULL);
 }
 
-/* What holds for every path, before anything is looked at. */
+/* What holds for every path, before anything is examined. */
 static bool is_decent(const struct request *q, const char *method, enum MHD_Result *ret)
 {
         struct headers h = {0};
-        q->s->mhd.get_connection_values(q->connection, MHD_HEADER_KIND, look_at_header, &h);
+        q->s->mhd.get_connection_values(q->connection, MHD_HEADER_KIND, check_header, &h);
         if (h.length > HEADERS_MAX)
                 *ret = answer_refuse(q, MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
                                      "headers too large\n", NULL, NULL);
@@ -256,12 +256,12 @@ static bool is_decent(const struct request *q, const char *method, enum MHD_Resu
 }
 
 /* Their addresses are what a request's context says of it. */
-static char looked_at; /* its headers are decent */
-static char escaped;   /* its path has letters written otherwise, which none of ours needs */
+static char header_is_plain; /* its headers are decent */
+static char escaped;         /* its path has letters written otherwise, which none of ours needs */
 
-static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, const char *url,
-                              const char *method, const char *version, const char *upload,
-                              size_t *upload_size, void **context)
+static enum MHD_Result handle_request(void *arg, struct MHD_Connection *connection, const char *url,
+                                      const char *method, const char *version, const char *upload,
+                                      size_t *upload_size, void **context)
 {
         struct request q = {.s = arg,
                             .connection = connection,
@@ -274,7 +274,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, cons
         q.post = strcmp(method, MHD_HTTP_METHOD_POST) == 0 && takes_posts(q.s, url);
         if (!*context || *context == &escaped) {
                 bool odd = *context == &escaped;
-                *context = &looked_at;
+                *context = &header_is_plain;
                 bool room = conns_take_request(q.s->conns, q.conn);
                 if (!room)
                         return answer_refuse(&q, MHD_HTTP_SERVICE_UNAVAILABLE,
@@ -287,11 +287,11 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, cons
                 *upload_size = 0;
                 return MHD_YES;
         }
-        if (*context != &looked_at) {
+        if (*context != &header_is_plain) {
                 take_check(&q, *context);
-                *context = &looked_at;
+                *context = &header_is_plain;
         }
-        return route(&q, url);
+        return route_request(&q, url);
 }
 
 /* --- the daemon ------------------------------------------------------------------------------ */
@@ -309,7 +309,7 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
         struct server *s = arg;
         struct auth_claim unused;
         (void)why;
-        if (*context && *context != &looked_at && *context != &escaped)
+        if (*context && *context != &header_is_plain && *context != &escaped)
                 checks_take(s->checks, *context, &unused);
         *context = NULL;
         conns_end_request(s->conns, conn_of(s, connection));
@@ -375,7 +375,7 @@ static int server_start(struct server *s, struct err *err)
         struct MHD_OptionItem tls[TLS_ITEMS];
         make_tls_items(o, tls);
         s->daemon = s->mhd.start_daemon(
-            flags, 0, NULL, NULL, answer, s, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
+            flags, 0, NULL, NULL, handle_request, s, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
             MHD_OPTION_LISTEN_SOCKET, s->config.fd, MHD_OPTION_CONNECTION_LIMIT,
             (unsigned)CONNS_HARD_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)INACTIVE_S,
             MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES, MHD_OPTION_NOTIFY_CONNECTION,
@@ -398,9 +398,10 @@ int server_check(const struct server_settings *o, struct err *err)
                 return err_set(err, ERR_USAGE, "this libmicrohttpd was built without TLS");
         make_tls_items(o, tls);
         /* It neither listens nor runs. */
-        struct MHD_Daemon *daemon = mhd.start_daemon(
-            MHD_USE_TLS | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, NULL, NULL, answer, NULL,
-            MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        struct MHD_Daemon *daemon =
+            mhd.start_daemon(MHD_USE_TLS | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, NULL,
+                             NULL, handle_request, NULL, MHD_OPTION_EXTERNAL_LOGGER, say_nothing,
+                             NULL, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
         if (daemon) {
                 mhd.stop_daemon(daemon);
                 return 0;
@@ -441,7 +442,7 @@ void server_drain(struct server *s)
                 return;
         s->quiet_fd = s->mhd.quiesce_daemon(s->daemon);
         streams_stop(s->streams);
-        for (int empty = 0; empty < DRAIN_LOOKS && clock_mono_ns() < until;) {
+        for (int empty = 0; empty < DRAIN_ROUNDS && clock_mono_ns() < until;) {
                 nanosleep(&pause, NULL);
                 empty = conns_count(s->conns) > 0 ? 0 : empty + 1;
         }

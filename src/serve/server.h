@@ -35,7 +35,7 @@ struct server_config {
         struct journal *journal;
         const char *records;     /* the file of job records; NULL for none */
         struct archive *archive; /* recordings; NULL for none */
-        struct push *push;       /* whose counters are told; NULL for none */
+        struct push *push;       /* whose counters are reported; NULL for none */
         struct flight *flight;   /* which may be asked for a dump; NULL for none */
         const char *version;
         int64_t started_wall_ns;
@@ -43,16 +43,16 @@ struct server_config {
 
 struct server;
 
-/* Whether a server can be started with these: its library is there, and certificate and key belong
- * together. 0, or a negative code with err. */
+/* Whether a server can be started with these: its library is present, and certificate and key
+ * belong together. 0, or a negative code with err. */
 int server_check(const struct server_settings *settings, struct err *err);
 int server_open(const struct server_config *config, struct server **ret, struct err *err);
 /*
  * Accepts nobody any more and lets those who are connected have their answers, for half a second;
- * who comes meanwhile waits in the listening socket, which others hold too. NULL is fine.
+ * who comes meanwhile waits in the listening socket, which others hold too. NULL is allowed.
  */
 void server_drain(struct server *s);
-/* Ends what is being answered. NULL is fine. */
+/* Ends what is being answered. NULL is allowed. */
 void server_close(struct server *s);
 /* Wakes live streams: there is news. From any thread. Says whether there are any. */
 bool server_wake(struct server *s);

@@ -1,7 +1,7 @@
 /*
  * Which slot of a GPU's counters is whose. An owner keeps its slot while it holds the GPU; another
- * one gets it a quarter of an hour later at the earliest, so that whoever scrapes now and then can
- * still tell whose the last seconds were.
+ * one gets it a quarter of an hour later at the earliest, so that anyone who scrapes now and then
+ * can still say whose the last seconds were.
  */
 #pragma once
 
@@ -17,8 +17,8 @@ struct slots;
 struct slots *slots_open(void);
 void slots_close(struct slots *s);
 /*
- * Gives each of n owners its slot, 0 where there are too many at a time on one GPU. Those that let
- * go of a GPU are appended, as far as list has room (OWNERS_MAX). Returns how many there are in
+ * Gives each of n owners its slot, 0 where there are too many at a time on one GPU. Those that
+ * released a GPU are appended, as far as list has room (OWNERS_MAX). Returns how many there are in
  * all.
  */
 size_t slots_assign(struct slots *s, struct owner *list, size_t n, int64_t now_ns);

@@ -151,7 +151,7 @@ static bool read_half(int fd, const char *boot, struct half *ret)
         return true;
 }
 
-/* For how long it may still be believed; 0 when others may have been told more than it says. */
+/* For how long it may still be believed; 0 when others may have been reported more than it says. */
 static int64_t time_left(const struct half *h)
 {
         int64_t lease = h->clean ? STATE_CLEAN_NS : STATE_LEASE_NS;
@@ -178,8 +178,8 @@ static int keep_half(struct state_file *f, const struct half *h)
 }
 
 /* The whole half with the greater number, if it is current; never the one before it, of which
- * others were told the successor. */
-static void load(struct state_file *f)
+ * others were reported the successor. */
+static void load_state(struct state_file *f)
 {
         struct half best = {0};
         for (size_t i = 0; i < HALVES; i++) {
@@ -366,7 +366,7 @@ int state_open(const char *dir, size_t gpus_max, struct state_file **ret, struct
                 state_close(f);
                 return r;
         }
-        load(f);
+        load_state(f);
         /* What was kept is this program's from now on, and no longer of a clean end. */
         if (f->n_old > 0)
                 state_write(f, 0);

@@ -1,10 +1,10 @@
 /*
- * The counters of every GPU in one small file, so that a restart goes on where a crash ended: they
- * never go back. Two halves are written in turn, each with a number, a checksum and the time since
- * the machine's start; a write that was cut off leaves the other. Only the newest half counts, and
- * only while nobody can have been told more than it says: for STATE_LEASE_NS, or STATE_CLEAN_NS
- * when it was written at a clean end. What is older, or of before a power cut, is forgotten:
- * counters start at 0 with a new created time.
+ * The counters of every GPU in one small file, so that a restart continues where a crash ended:
+ * they never go back. Two halves are written in turn, each with a number, a checksum and the time
+ * since the machine's start; a write that was cut off leaves the other. Only the newest half
+ * counts, and only while nobody can have been reported more than it says: for STATE_LEASE_NS, or
+ * STATE_CLEAN_NS when it was written at a clean end. What is older, or of before a power cut, is
+ * forgotten: counters start at 0 with a new created time.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct state_file;
 
 /* Opens or makes DIR/counters, locked against other programs. 0 or a negative code with err. */
 int state_open(const char *dir, size_t gpus_max, struct state_file **ret, struct err *err);
-/* A clean end: the file may be believed for an hour, and after a reboot too. NULL is fine. */
+/* A clean end: the file may be believed for an hour, and after a reboot too. NULL is allowed. */
 void state_close(struct state_file *f);
 /* What an earlier program kept of a GPU; false when there is nothing. */
 bool state_find(const struct state_file *f, const char *key, struct integrals *ret);
@@ -28,13 +28,13 @@ void state_put(struct state_file *f, size_t at, const char *key, const struct in
 enum state_result {
         STATE_KEPT,
         STATE_DROPPED, /* not written, and a later program starts at 0 */
-        STATE_HELD     /* not written, and a later program may go on from the last that was */
+        STATE_HELD     /* not written, and a later program may continue from the last that was */
 };
 
 /*
  * Writes the first n and those kept; errno says why it could not. The file is emptied then. Where
  * that fails too, as on a file system that became read-only, the counters that were kept last may
- * still be believed, so nobody may be told newer ones: STATE_HELD, until the lease is over.
+ * still be believed, so nobody may be reported newer ones: STATE_HELD, until the lease is over.
  */
 enum state_result state_write(struct state_file *f, size_t n);
 

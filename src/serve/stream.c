@@ -50,7 +50,7 @@ struct streams *streams_open(const struct mhd_api *mhd, void (*make)(void *arg, 
         return s;
 }
 
-static void drop(struct event *e)
+static void unref_event(struct event *e)
 {
         if (!e || --e->users > 0)
                 return;
@@ -62,7 +62,7 @@ void streams_close(struct streams *s)
 {
         if (!s)
                 return;
-        drop(s->newest);
+        unref_event(s->newest);
         pthread_mutex_destroy(&s->lock);
         free(s);
 }
@@ -113,7 +113,7 @@ size_t streams_count(struct streams *s)
 }
 
 /* The newest event, made when there is news. On the HTTP thread. */
-static struct event *newest(struct streams *s)
+static struct event *newest_event(struct streams *s)
 {
         uint64_t number = s->number(s->arg);
         int64_t now = clock_mono_ns();
@@ -126,7 +126,7 @@ static struct event *newest(struct streams *s)
         strbuf_puts(&e->text, "data: ");
         s->make(s->arg, &e->text);
         strbuf_puts(&e->text, "\n\n");
-        drop(s->newest);
+        unref_event(s->newest);
         s->made_ns = now;
         return s->newest = e;
 }
@@ -137,7 +137,7 @@ static ssize_t read_stream(void *arg, uint64_t position, char *to, size_t max)
         struct streams *s = t->owner;
         (void)position;
         if (!t->event) {
-                struct event *e = newest(s);
+                struct event *e = newest_event(s);
                 pthread_mutex_lock(&s->lock);
                 bool stop = s->stop || t->ended;
                 bool wait = !stop && (!e || e->number == t->last);
@@ -158,7 +158,7 @@ static ssize_t read_stream(void *arg, uint64_t position, char *to, size_t max)
         memcpy(to, t->event->text.s + t->at, n);
         t->at += n;
         if (t->at == t->event->text.len) {
-                drop(t->event);
+                unref_event(t->event);
                 t->event = NULL;
         }
         return (ssize_t)n;
@@ -182,7 +182,7 @@ static void end_stream(void *arg)
         pthread_mutex_lock(&s->lock);
         leave_list(s, t);
         pthread_mutex_unlock(&s->lock);
-        drop(t->event);
+        unref_event(t->event);
         free(t);
 }
 

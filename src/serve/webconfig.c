@@ -22,7 +22,7 @@ struct yaml_api {
         __typeof__(yaml_event_delete) *drop;
 };
 
-static bool load(struct yaml_api *y)
+static bool load_libyaml(struct yaml_api *y)
 {
         void *library = dlopen("libyaml-0.so.2", RTLD_NOW | RTLD_LOCAL);
         return symbol_find(library, "yaml_parser_initialize", &y->initialize) &&
@@ -43,7 +43,7 @@ struct reader {
         struct err *err;
 };
 
-static int wrong(struct reader *r, const char *what)
+static int refuse_config(struct reader *r, const char *what)
 {
         err_set(r->err, ERR_USAGE, "web configuration: %s", what);
         return err_hint(r->err, "docs/SERVE.md has an example");
@@ -54,17 +54,18 @@ static int set_path(struct reader *r, char ret[WEBCONFIG_PATH_MAX], const char *
         int n = value[0] == '/' || !value[0]
                     ? snprintf(ret, WEBCONFIG_PATH_MAX, "%s", value)
                     : snprintf(ret, WEBCONFIG_PATH_MAX, "%s/%s", r->dir, value);
-        return n < WEBCONFIG_PATH_MAX ? 0 : wrong(r, "a path is too long");
+        return n < WEBCONFIG_PATH_MAX ? 0 : refuse_config(r, "a path is too long");
 }
 
 static int add_user(struct reader *r, const char *name, const char *hash)
 {
         struct webconfig *w = r->ret;
         if (w->n_users == AUTH_USERS_MAX || strlen(name) >= AUTH_USER_MAX || !name[0])
-                return wrong(r, "too many users, or a name is too long");
+                return refuse_config(r, "too many users, or a name is too long");
         if (strlen(hash) >= AUTH_HASH_MAX || !crypt_knows(hash))
-                return wrong(r, "a password is not a hash that this system knows; make one with "
-                                "'htpasswd -nBC 10 USER'");
+                return refuse_config(
+                    r, "a password is not a hash that this system knows; make one with "
+                       "'htpasswd -nBC 10 USER'");
         struct auth_user *u = &w->users[w->n_users++];
         *u = (struct auth_user){0};
         snprintf(u->name, sizeof(u->name), "%s", name);
@@ -79,7 +80,8 @@ static int set_client_auth(struct reader *r, const char *value)
         else if (value[0] && strcmp(value, "NoClientCert") != 0 &&
                  strcmp(value, "RequestClientCert") != 0 &&
                  strcmp(value, "VerifyClientCertIfGiven") != 0)
-                return wrong(r, "client_auth_type is NoClientCert or RequireAndVerifyClientCert");
+                return refuse_config(
+                    r, "client_auth_type is NoClientCert or RequireAndVerifyClientCert");
         return 0;
 }
 
@@ -99,7 +101,7 @@ static int set_version(struct reader *r, enum tls_version *ret, const char *valu
                 if (strcmp(value, tls_versions[v].name) == 0)
                         return *ret = v, 0;
         }
-        return value[0] ? wrong(r, "a version is TLS10, TLS11, TLS12 or TLS13") : 0;
+        return value[0] ? refuse_config(r, "a version is TLS10, TLS11, TLS12 or TLS13") : 0;
 }
 
 void webconfig_tls_words(const struct webconfig *w, char ret[WEBCONFIG_TLS_MAX])
@@ -126,7 +128,7 @@ static int set_tls(struct reader *r, const char *key, const char *value)
                 return set_client_auth(r, value);
         if (strcmp(key, "prefer_server_cipher_suites") == 0)
                 return 0;
-        return wrong(r, "tls_server_config has a key that is not known");
+        return refuse_config(r, "tls_server_config has a key that is not known");
 }
 
 static int set_value(struct reader *r, const char *value)
@@ -141,20 +143,20 @@ static int set_value(struct reader *r, const char *value)
         /* A section without members: "tls_server_config:" alone. */
         if (r->depth == 1 && !value[0])
                 return 0;
-        return wrong(r, "it has a section that is not known");
+        return refuse_config(r, "it has a section that is not known");
 }
 
 static int take_scalar(struct reader *r, const char *text)
 {
         if (r->skipping > 0 || r->depth == 0)
-                return r->depth == 0 && text[0] ? wrong(r, "it is not a mapping") : 0;
+                return r->depth == 0 && text[0] ? refuse_config(r, "it is not a mapping") : 0;
         int at = r->depth - 1;
         if (r->has_key[at]) {
                 r->has_key[at] = false;
                 return set_value(r, text);
         }
         if (strlen(text) >= KEY_MAX)
-                return wrong(r, "a key is too long");
+                return refuse_config(r, "a key is too long");
         snprintf(r->keys[at], KEY_MAX, "%s", text);
         r->has_key[at] = true;
         return 0;
@@ -164,10 +166,10 @@ static int webconfig_take(struct reader *r, const yaml_event_t *e)
 {
         switch ((int)e->type) {
         case YAML_ALIAS_EVENT:
-                return wrong(r, "aliases are not allowed");
+                return refuse_config(r, "aliases are not allowed");
         case YAML_SCALAR_EVENT:
                 if (strlen((const char *)e->data.scalar.value) != e->data.scalar.length)
-                        return wrong(r, "a text holds a NUL");
+                        return refuse_config(r, "a text holds a NUL");
                 return take_scalar(r, (const char *)e->data.scalar.value);
         case YAML_SEQUENCE_START_EVENT:
                 r->skipping++;
@@ -179,7 +181,7 @@ static int webconfig_take(struct reader *r, const yaml_event_t *e)
                 break;
         case YAML_MAPPING_START_EVENT:
                 if (r->depth == DEPTH_MAX || r->skipping > 0)
-                        return wrong(r, "it is nested too deeply");
+                        return refuse_config(r, "it is nested too deeply");
                 r->has_key[r->depth++] = false;
                 break;
         case YAML_MAPPING_END_EVENT:
@@ -197,17 +199,17 @@ static int check_config(struct reader *r)
 {
         const struct webconfig *w = r->ret;
         if (!w->cert_file[0] != !w->key_file[0])
-                return wrong(r, "cert_file and key_file go together");
+                return refuse_config(r, "cert_file and key_file go together");
         if (w->need_client_certificate && !w->client_ca_file[0])
-                return wrong(r, "client certificates need client_ca_file");
+                return refuse_config(r, "client certificates need client_ca_file");
         if (w->client_ca_file[0] && !w->cert_file[0])
-                return wrong(r, "client_ca_file needs cert_file and key_file");
+                return refuse_config(r, "client_ca_file needs cert_file and key_file");
         if (w->tls_least > w->tls_most)
-                return wrong(r, "min_version is above max_version");
+                return refuse_config(r, "min_version is above max_version");
         return 0;
 }
 
-static int parse(struct reader *r, const struct yaml_api *y, const char *text, size_t len)
+static int parse_config(struct reader *r, const struct yaml_api *y, const char *text, size_t len)
 {
         yaml_parser_t parser;
         bool end = false;
@@ -241,13 +243,13 @@ int webconfig_parse(const char *text, size_t len, const char *dir, struct webcon
         w->tls_least = TLS_1_2;
         w->tls_most = TLS_1_3;
         int done = 0;
-        if (!load(&y)) {
+        if (!load_libyaml(&y)) {
                 err_set(err, ERR_USAGE,
                         "cannot read a web configuration: libyaml is not installed");
                 done = err_hint_install(err, "libyaml-0-2", "libyaml", NULL);
         }
         if (done == 0)
-                done = parse(&r, &y, text, len);
+                done = parse_config(&r, &y, text, len);
         if (done == 0)
                 done = check_config(&r);
         if (done == 0)

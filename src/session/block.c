@@ -20,7 +20,7 @@ cell cell_from(struct value v, double step, double scale)
 
 struct value cell_value(cell c, double step, double scale)
 {
-        if (cell_there(c))
+        if (cell_is_set(c))
                 return value_ok((double)c * step / scale);
         enum state state = cell_state(c);
         bool missing = state < STATE_COUNT && state != STATE_OK && state != STATE_STALE;
@@ -40,7 +40,7 @@ static unsigned bits_for(uint64_t most)
 
 struct range {
         int64_t lo, hi;
-        size_t there;
+        size_t present;
         cell missing; /* the first that is missing */
         bool mixed;   /* missing for different reasons */
 };
@@ -50,10 +50,10 @@ static struct range range_of(const cell *cells, size_t n)
         struct range r = {.lo = INT64_MAX, .hi = INT64_MIN};
         bool any_missing = false;
         for (size_t i = 0; i < n; i++) {
-                if (cell_there(cells[i])) {
+                if (cell_is_set(cells[i])) {
                         r.lo = cells[i] < r.lo ? cells[i] : r.lo;
                         r.hi = cells[i] > r.hi ? cells[i] : r.hi;
-                        r.there++;
+                        r.present++;
                 } else {
                         r.mixed |= any_missing && cells[i] != r.missing;
                         r.missing = any_missing ? r.missing : cells[i];
@@ -92,7 +92,7 @@ static size_t bytes_for(size_t bits)
         return (bits + 7) / 8;
 }
 
-/* At most 56 bits; the caller has checked that they are there. */
+/* At most 56 bits; the caller has checked that they are present. */
 static inline uint64_t bits_at(const uint8_t *blob, size_t at, unsigned bits)
 {
         uint64_t v;
@@ -134,8 +134,8 @@ static void put_cells(struct bit_writer *w, const struct coded *c, const cell *c
 {
         for (size_t i = 0; i < n; i++)
                 put_bits(w,
-                         cell_there(cells[i]) ? (uint64_t)(cells[i] - c->base)
-                                              : top_of(c->bits) - cell_state(cells[i]),
+                         cell_is_set(cells[i]) ? (uint64_t)(cells[i] - c->base)
+                                               : top_of(c->bits) - cell_state(cells[i]),
                          c->bits);
         fill_byte(w);
 }
@@ -167,15 +167,15 @@ static void put_shorter(struct coded *c, const cell *cells, size_t n, uint8_t *b
 struct coded block_encode(const cell *cells, size_t n, uint8_t *blob)
 {
         struct range r = range_of(cells, n);
-        if (r.there == 0 && !r.mixed) {
+        if (r.present == 0 && !r.mixed) {
                 enum state state = n > 0 ? cell_state(r.missing) : STATE_NONE;
                 return (struct coded){.empty = state == STATE_NONE, .state = (uint8_t)state};
         }
-        if (r.there == n && r.lo == r.hi)
+        if (r.present == n && r.lo == r.hi)
                 return (struct coded){.has_base = true, .base = r.lo};
-        struct coded c = {.has_base = true, .has_states = r.there < n};
-        c.base = r.there > 0 ? r.lo : 0;
-        uint64_t span = r.there > 0 ? (uint64_t)(r.hi - r.lo) : 0;
+        struct coded c = {.has_base = true, .has_states = r.present < n};
+        c.base = r.present > 0 ? r.lo : 0;
+        uint64_t span = r.present > 0 ? (uint64_t)(r.hi - r.lo) : 0;
         c.bits = (uint8_t)bits_for(span + (c.has_states ? BLOCK_STATES : 0));
         if (c.bits > BLOCK_BITS_MAX) {
                 c.bits = 8 * BLOCK_WIDTH_MAX;

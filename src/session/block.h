@@ -14,7 +14,7 @@
 #define BLOCK_SHIFT 7
 #define BLOCK_TICKS (1 << BLOCK_SHIFT)
 #define BLOCK_WIDTH_MAX 7
-/* The top codes of a width tell why a value is missing: all ones less the state. Only where some
+/* The top codes of a width say why a value is missing: all ones less the state. Only where some
  * are. */
 #define BLOCK_STATES 8
 /* Wider offsets are BLOCK_WIDTH_MAX bytes: with seven bits before them no wider ones are within
@@ -27,12 +27,12 @@
 typedef int64_t cell;
 #define CELL_MISSING(state) (INT64_MIN + (int64_t)(state))
 
-static inline bool cell_there(cell c)
+static inline bool cell_is_set(cell c)
 {
         return c >= -BLOCK_LIMIT;
 }
 
-/* Only for a cell that is not there. */
+/* Only for a cell that is absent. */
 static inline enum state cell_state(cell c)
 {
         return (enum state)(c - INT64_MIN);

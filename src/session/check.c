@@ -52,8 +52,8 @@ static int check_kind(struct db *db, struct err *err)
         " 'stack_kind', 'stack_window'"
 
 /*
- * Each is a plain table. A view could go on for ever, a virtual table run other code, and a column
- * that is computed take as long as its maker likes.
+ * Each is a plain table. A view could continue for ever, a virtual table run other code, and a
+ * column that is computed take as long as its maker likes.
  */
 static int check_tables(struct db *db, struct err *err)
 {

@@ -8,7 +8,7 @@
 /* How often a copy is repeated because its recorder took marks into the file meanwhile. */
 #define COPY_TRIES 5
 
-/* What is still in the log comes with the pages; the recorder goes on meanwhile. */
+/* What is still in the log comes with the pages; the recorder continues meanwhile. */
 static int copy_pages(struct db *from, struct db *to, struct err *err)
 {
         bool begun = db_begin_reading(from);
@@ -24,10 +24,10 @@ static int copy_pages(struct db *from, struct db *to, struct err *err)
 
 static bool is_whole(const struct spool_list *marks)
 {
-        size_t there = 0;
-        while (there < marks->n && marks->names[there][0])
-                there++;
-        return there == marks->n;
+        size_t present = 0;
+        while (present < marks->n && marks->names[present][0])
+                present++;
+        return present == marks->n;
 }
 
 static int copy_tapes(struct db *to, int spool, bool *ret_more)
@@ -50,7 +50,7 @@ static int copy_marks(struct db *to, int spool, bool *ret_whole, struct err *err
                 return err_set(err, r, "cannot read the marks of '%s': %s", to->path, strerror(-r));
         r = db_exec(to, "BEGIN", err);
         if (r == 0) {
-                *ret_whole = tapes_are_there(to, spool);
+                *ret_whole = tapes_exist(to, spool);
                 r = db_take_marks(to, spool, &marks);
                 for (bool more = true; r == 0 && more;)
                         r = copy_tapes(to, spool, &more);

@@ -73,8 +73,8 @@ static int create_refuse(const char *path, int code, struct err *err)
 
 static bool is_taken(const char *path)
 {
-        struct stat there;
-        return lstat(path, &there) == 0;
+        struct stat present;
+        return lstat(path, &present) == 0;
 }
 
 #define SPOOL_TRIES 500
@@ -114,7 +114,8 @@ static int write_all(int fd, const unsigned char *s, size_t len)
         return 0;
 }
 
-/* A file without a name, which then gets it. -EOPNOTSUPP and its kin where there are none such. */
+/* A file without a name, which then gets it. -EOPNOTSUPP and similar variables where there are none
+ * such. */
 static int write_unnamed(const char *path, const unsigned char *s, size_t len)
 {
         char folder[sizeof(((struct session *)0)->path)], link[64];
@@ -249,8 +250,9 @@ int session_create(const char *path, int64_t start_wall_ns, struct session **ret
 
 static bool is_same_file(const char *path, const struct stat *st)
 {
-        struct stat there;
-        return stat(path, &there) == 0 && there.st_dev == st->st_dev && there.st_ino == st->st_ino;
+        struct stat present;
+        return stat(path, &present) == 0 && present.st_dev == st->st_dev &&
+               present.st_ino == st->st_ino;
 }
 
 bool session_find_file(const struct session *s, char *ret, size_t size)

@@ -42,7 +42,7 @@ static int code_of(int sqlite_code)
                 return -ENOMEM;
         case SQLITE_NOTADB:
         case SQLITE_CORRUPT:
-        case SQLITE_ERROR: /* a table or column that is not there */
+        case SQLITE_ERROR: /* a table or column that is absent */
         case SQLITE_TOOBIG:
         case SQLITE_CONSTRAINT:
                 return ERR_DATA;
@@ -92,7 +92,7 @@ int db_error(struct db *db, int code, struct err *err)
 
 /*
  * What reading a file may cost: so many steps of SQLite's machine to begin with, and so many a
- * byte. A page that it looks at counts as some more: one step may compare with a value of many
+ * byte. A page that it examines counts as some more: one step may compare with a value of many
  * pages. A session takes one or two a byte; one that is made to take for ever is given up. Who
  * plays a session for days gets more with time, less than a machine does in it.
  */
@@ -100,7 +100,7 @@ int db_error(struct db *db, int code, struct err *err)
 #define STEPS_A_BYTE 20
 #define STEPS_A_PAGE 200
 #define STEPS_A_SECOND 1000000
-#define STEPS_A_LOOK 1000
+#define STEPS_A_ROUND 1000
 
 /* Since the last time. */
 static int64_t pages_seen(struct db *db)
@@ -121,7 +121,7 @@ static int64_t bytes_of(const char *path)
 static int count_pages(void *arg)
 {
         struct db *db = arg;
-        db->steps += STEPS_A_LOOK + pages_seen(db) * STEPS_A_PAGE;
+        db->steps += STEPS_A_ROUND + pages_seen(db) * STEPS_A_PAGE;
         if (db->steps < STEPS_FREE)
                 return 0;
         int64_t seconds = (clock_mono_ns() - db->opened_ns) / NS_PER_S;
@@ -131,7 +131,7 @@ static int count_pages(void *arg)
 }
 
 /* A file from a stranger runs nothing of its own: no views, triggers or functions. */
-static void distrust(struct db *db, enum db_mode mode)
+static void harden_db(struct db *db, enum db_mode mode)
 {
         int64_t longest = DB_LENGTH_MAX;
         if (mode == DB_READ)
@@ -207,13 +207,13 @@ int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err)
         }
         sqlite3_extended_result_codes(db->h, 1);
         sqlite3_busy_timeout(db->h, BUSY_MS);
-        distrust(db, mode);
+        harden_db(db, mode);
         if (mode == DB_READ)
                 keep_log(db->h);
         db->opened_ns = clock_mono_ns();
         /* A recorder may write for months. */
         if (mode != DB_WRITE)
-                sqlite3_progress_handler(db->h, STEPS_A_LOOK, count_pages, db);
+                sqlite3_progress_handler(db->h, STEPS_A_ROUND, count_pages, db);
         return 0;
 }
 
@@ -305,7 +305,7 @@ struct statement db_prepare(struct db *db, enum db_statement which, const char *
         return q;
 }
 
-static void note(struct statement *q, int r)
+static void note_error(struct statement *q, int r)
 {
         if (q->r == SQLITE_OK)
                 q->r = r;
@@ -313,15 +313,15 @@ static void note(struct statement *q, int r)
 
 void db_bind_int(struct statement *q, int64_t v)
 {
-        note(q, sqlite3_bind_int64(q->h, ++q->at, v));
+        note_error(q, sqlite3_bind_int64(q->h, ++q->at, v));
 }
 
-void db_bind_int_or_null(struct statement *q, int64_t v, bool there)
+void db_bind_int_or_null(struct statement *q, int64_t v, bool present)
 {
-        if (there)
+        if (present)
                 db_bind_int(q, v);
         else
-                note(q, sqlite3_bind_null(q->h, ++q->at));
+                note_error(q, sqlite3_bind_null(q->h, ++q->at));
 }
 
 void db_bind_number(struct statement *q, double v)
@@ -330,19 +330,19 @@ void db_bind_number(struct statement *q, double v)
         if (v == nearbyint(v) && fabs(v) < 9e15)
                 db_bind_int(q, (int64_t)v);
         else
-                note(q, sqlite3_bind_double(q->h, ++q->at, v));
+                note_error(q, sqlite3_bind_double(q->h, ++q->at, v));
 }
 
 void db_bind_text(struct statement *q, const char *s)
 {
-        note(q, s ? sqlite3_bind_text(q->h, ++q->at, s, -1, SQLITE_STATIC)
-                  : sqlite3_bind_null(q->h, ++q->at));
+        note_error(q, s ? sqlite3_bind_text(q->h, ++q->at, s, -1, SQLITE_STATIC)
+                        : sqlite3_bind_null(q->h, ++q->at));
 }
 
 void db_bind_blob(struct statement *q, const void *s, size_t len)
 {
-        note(q, s ? sqlite3_bind_blob64(q->h, ++q->at, s, len, SQLITE_STATIC)
-                  : sqlite3_bind_null(q->h, ++q->at));
+        note_error(q, s ? sqlite3_bind_blob64(q->h, ++q->at, s, len, SQLITE_STATIC)
+                        : sqlite3_bind_null(q->h, ++q->at));
 }
 
 void db_reset(struct statement *q)
@@ -388,13 +388,13 @@ int db_put_mark(struct db *db, const struct mark *m, const char *spool)
         db_bind_text(&q, mark_type_name(m->type));
         db_bind_text(&q, m->name);
         if (m->has_seconds)
-                note(&q, sqlite3_bind_double(q.h, ++q.at, m->seconds));
+                note_error(&q, sqlite3_bind_double(q.h, ++q.at, m->seconds));
         else
-                note(&q, sqlite3_bind_null(q.h, ++q.at));
+                note_error(&q, sqlite3_bind_null(q.h, ++q.at));
         if (m->type == MARK_METRIC || m->has_value)
-                note(&q, sqlite3_bind_double(q.h, ++q.at, m->value));
+                note_error(&q, sqlite3_bind_double(q.h, ++q.at, m->value));
         else
-                note(&q, sqlite3_bind_null(q.h, ++q.at));
+                note_error(&q, sqlite3_bind_null(q.h, ++q.at));
         db_bind_text(&q, m->data);
         db_bind_text(&q, spool);
         return db_run(&q);

@@ -93,7 +93,7 @@ void db_end_reading(struct db *db, bool begun);
 
 struct statement db_prepare(struct db *db, enum db_statement which, const char *sql);
 void db_bind_int(struct statement *q, int64_t v);
-void db_bind_int_or_null(struct statement *q, int64_t v, bool there);
+void db_bind_int_or_null(struct statement *q, int64_t v, bool present);
 void db_bind_number(struct statement *q, double v);
 void db_bind_text(struct statement *q, const char *s);             /* NULL for none */
 void db_bind_blob(struct statement *q, const void *s, size_t len); /* NULL for none */

@@ -1,4 +1,4 @@
-/* What a report tells about a run besides its frames: from the manifest, marks, other files. */
+/* What a report reports a run besides its frames: from the manifest, marks, other files. */
 #pragma once
 
 #include "model/summary.h"

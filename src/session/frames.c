@@ -69,7 +69,7 @@ static void sort_stage(struct session *s, size_t n)
         }
 }
 
-static void clear(struct session *s)
+static void clear_block(struct session *s)
 {
         for (size_t i = 0; i < s->n_tracks; i++) {
                 if (s->tracks[i])
@@ -116,7 +116,7 @@ static int code_track(struct coded_block *to, struct track *t)
         return r;
 }
 
-static int code(struct session *s, struct coded_block *to)
+static int encode_block(struct session *s, struct coded_block *to)
 {
         int r = 0;
         sort_stage(s, s->open.n);
@@ -125,7 +125,7 @@ static int code(struct session *s, struct coded_block *to)
         return r;
 }
 
-const struct block_part frames_part = {.host = false, .code = code, .clear = clear};
+const struct block_part frames_part = {.host = false, .code = encode_block, .clear = clear_block};
 
 static int write_entity(struct session *s, const struct entity *e)
 {

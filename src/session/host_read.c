@@ -15,7 +15,7 @@ struct host_row {
 };
 
 struct host_cursor {
-        bool there; /* the file has a host */
+        bool present; /* the file has a host */
         bool started;
         uint16_t place[SERIES_IDS_MAX]; /* id in the file → our series, or HOST_SERIES_COUNT */
         struct series_scale scale[SERIES_IDS_MAX];
@@ -91,8 +91,8 @@ static int open_cursor(struct session_reader *r)
         if (!c)
                 return -ENOMEM;
         c->loaded = -1;
-        c->there = session_has_table(r, "host_tick");
-        if (!c->there)
+        c->present = session_has_table(r, "host_tick");
+        if (!c->present)
                 return 0;
         int code = load_series(r, c);
         if (code == 0)
@@ -222,7 +222,7 @@ int session_next_host(struct session_reader *r, const struct host **ret, struct 
         if (got < 0)
                 return db_error(&r->db, got, err);
         struct host_cursor *c = r->host;
-        if (!c->there)
+        if (!c->present)
                 return 0;
         if (!c->started) {
                 c->ticks = db_prepare(&r->db, DB_GET_HOST_TICKS,

@@ -93,7 +93,7 @@ static void add_note(struct host_part *h, const struct host *host, enum level le
         h->notes[h->n_notes++] = *now;
 }
 
-static void clear(struct session *s)
+static void clear_block(struct session *s)
 {
         struct host_part *h = &s->host;
         for (size_t i = 0; h->tracks && i < HOST_PLACES_MAX; i++) {
@@ -134,7 +134,7 @@ int session_add_host(struct session *s, const struct host *host, struct err *err
 
 /* ---- committing ---- */
 
-static int code(struct session *s, struct coded_block *to)
+static int encode_block(struct session *s, struct coded_block *to)
 {
         int r = 0;
         for (size_t i = 0; r == 0 && s->host.tracks && i < HOST_PLACES_MAX; i++) {
@@ -148,7 +148,7 @@ static int code(struct session *s, struct coded_block *to)
         return r;
 }
 
-const struct block_part host_part = {.host = true, .code = code, .clear = clear};
+const struct block_part host_part = {.host = true, .code = encode_block, .clear = clear_block};
 
 static int write_gpus(struct session *s)
 {

@@ -83,7 +83,7 @@ static size_t find_open(struct openings *open, const struct mark *end)
         return found != NONE ? found : last_open(open, &open->hosts, end);
 }
 
-/* Makes the opening the head of its chain, and tells the one before it. */
+/* Makes the opening the head of its chain, and reports the one before it. */
 static bool put_head(const struct openings *open, struct heads *heads, const struct mark *m,
                      size_t *before)
 {
@@ -105,8 +105,9 @@ static bool open_phase(struct openings *open, struct mark *m, size_t phase)
         return true;
 }
 
-/* What the end tells is kept with what the beginning told; where both do, the end knows better. */
-static char *joined(const char *begin, const char *end)
+/* What the end reports is kept with what the beginning reported; where both do, the end knows
+ * better. */
+static char *join_data(const char *begin, const char *end)
 {
         if (!begin)
                 return strdup(end);
@@ -128,7 +129,7 @@ static void close_phase(struct phase *phases, struct openings *open, const struc
         p->open = false;
         p->end_ns = clock_bounded(end->wall_ns);
         struct mark *begin = open->list[i].mark;
-        char *data = end->data ? joined(begin->data, end->data) : NULL;
+        char *data = end->data ? join_data(begin->data, end->data) : NULL;
         if (data) {
                 free(begin->data);
                 p->data = begin->data = data;
@@ -136,7 +137,7 @@ static void close_phase(struct phase *phases, struct openings *open, const struc
         open->list[i].closed = true;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_phases(const void *a, const void *b)
 {
         const struct phase *x = a, *y = b;
         if (x->begin_ns != y->begin_ns)
@@ -168,7 +169,7 @@ static size_t phases_fill(struct mark *marks, size_t n, int64_t run_end_ns, stru
                 if (marks[i].type == MARK_BEGIN || marks[i].type == MARK_PHASE)
                         list[count++] = phase_of(&marks[i], run_end_ns);
         }
-        qsort(list, count, sizeof(*list), compare);
+        qsort(list, count, sizeof(*list), compare_phases);
         return count;
 }
 
@@ -196,7 +197,7 @@ int phases_from_marks(struct mark *marks, size_t n, int64_t run_end_ns, struct p
         return count != NONE ? 0 : -ENOMEM;
 }
 
-/* "-3" → n - 3; clamped to 0..n. False when it is no number. */
+/* "-3" → n - 3; clamped to 0..n. False when it is not a number. */
 static bool parse_place(const char *s, size_t len, size_t n, long *ret)
 {
         char text[24], *end;

@@ -1,4 +1,4 @@
-/* The processes that were on the GPUs, tick by tick, out of samples that tell changes only. */
+/* The processes that were on the GPUs, tick by tick, out of samples that report changes only. */
 #include "base/clock.h"
 #include "base/list.h"
 #include "session/reader.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 struct process_cursor {
-        bool there; /* the file has processes */
+        bool present; /* the file has processes */
         struct process *list;
         int64_t *ids; /* parallel to list */
         size_t n, cap;
@@ -68,7 +68,7 @@ static int open_cursor(struct session_reader *r)
                                 has_child(r) ? SELECT_PROCESSES("p.child, p.framework")
                                              : SELECT_PROCESSES("0, NULL"));
         int got = next_sample(c);
-        c->there = got > 0;
+        c->present = got > 0;
         return MIN(got, 0);
 }
 
@@ -168,12 +168,12 @@ void process_cursor_rest(struct process_cursor *c)
         c->ahead = false;
 }
 
-/* A sample tells what changed, so one whose own tick was lost counts from the next. */
+/* A sample says what changed, so one whose own tick was lost counts from the next. */
 int process_cursor_fill(struct session_reader *r, int64_t tick, struct frame *f)
 {
         int got = r->processes ? 0 : open_cursor(r), code = 0;
         struct process_cursor *c = r->processes;
-        if (got < 0 || !c->there)
+        if (got < 0 || !c->present)
                 return got;
         while (code == 0 && c->ahead && c->next_at <= tick) {
                 code = take_sample(c, c->samples.h);

@@ -79,7 +79,7 @@ static cell step_of(const struct process *who, size_t i)
 static bool has_changed(const struct process_track *t, const cell *cells)
 {
         for (size_t i = 0; i < PROCESS_FIGURES; i++) {
-                if (cell_there(cells[i]) != cell_there(t->cells[i]) ||
+                if (cell_is_set(cells[i]) != cell_is_set(t->cells[i]) ||
                     llabs(cells[i] - t->cells[i]) >= step_of(&t->who, i))
                         return true;
         }
@@ -101,7 +101,7 @@ static void add_sample(struct process_part *p, struct process_track *t, const st
                 t->who.child = who->child;
                 t->written = t->writing = false;
         }
-        t->there = true;
+        t->present = true;
         if (!first && mono_ns - t->sampled_ns < SAMPLE_EVERY_NS && !has_changed(t, cells))
                 return;
         struct process_sample *sample = new_sample(p);
@@ -119,7 +119,7 @@ static void drop_gone(struct process_part *p, uint64_t tick)
         size_t kept = 0;
         for (size_t i = 0; i < p->n_tracks; i++) {
                 struct process_track *t = &p->tracks[i];
-                bool gone = !t->there && t->written;
+                bool gone = !t->present && t->written;
                 struct process_sample *sample = gone ? new_sample(p) : NULL;
                 if (sample)
                         *sample =
@@ -136,7 +136,7 @@ void processes_add(struct session *s, const struct frame *f, uint64_t tick)
         if (!f->knows_processes || (f->processes.n == 0 && p->n_tracks == 0))
                 return;
         for (size_t i = 0; i < p->n_tracks; i++)
-                p->tracks[i].there = false;
+                p->tracks[i].present = false;
         for (size_t i = 0; i < f->processes.n; i++) {
                 const struct process *who = &f->processes.list[i];
                 struct process_track *t = track_for(p, who, i);
@@ -180,7 +180,7 @@ static int write_sample(struct session *s, const struct process_sample *sample)
         db_bind_int(&q, sample->gone);
         for (size_t i = 0; i < PROCESS_FIGURES; i++) {
                 cell c = sample->cells[i];
-                int64_t code = cell_there(c) ? MAX(c, 0) : -1 - (int64_t)cell_state(c);
+                int64_t code = cell_is_set(c) ? MAX(c, 0) : -1 - (int64_t)cell_state(c);
                 db_bind_int_or_null(&q, code, !sample->gone);
         }
         return db_run(&q);

@@ -14,18 +14,18 @@
 #define SQLITE_MAGIC "SQLite format 3"
 
 /* A broken file may say any number. */
-static int64_t bounded(int64_t v, int64_t most)
+static int64_t bounded_time(int64_t v, int64_t most)
 {
         return v > most ? most : v < -most ? -most : v;
 }
 
 static int64_t us_to_ns(int64_t us)
 {
-        return bounded(us, CLOCK_FILE_MAX_NS / 1000) * 1000;
+        return bounded_time(us, CLOCK_FILE_MAX_NS / 1000) * 1000;
 }
 
 /* A whole number from 0 to most; what is beyond, or no number at all, is 0. */
-static uint64_t whole(double v, double most)
+static uint64_t whole_number(double v, double most)
 {
         return v >= 0 && v <= most ? (uint64_t)v : 0;
 }
@@ -85,7 +85,7 @@ static int load_series(struct session_reader *r)
         return got;
 }
 
-static int32_t small(sqlite3_stmt *h, int column)
+static int32_t small_column(sqlite3_stmt *h, int column)
 {
         int64_t v = sqlite3_column_int64(h, column);
         return v >= -1 && v <= UINT16_MAX ? (int32_t)v : -1;
@@ -99,10 +99,10 @@ static void take_entity(sqlite3_stmt *h, struct entity *e)
         db_take_name(h, 2, e->label, sizeof(e->label));
         if (!e->label[0])
                 snprintf(e->label, sizeof(e->label), "?");
-        e->index = small(h, 3);
-        e->gi = small(h, 4);
-        e->ci = small(h, 5);
-        e->flat = small(h, 6);
+        e->index = small_column(h, 3);
+        e->gi = small_column(h, 4);
+        e->ci = small_column(h, 5);
+        e->flat = small_column(h, 6);
         for (int i = 0; i < ENTITY_TEXT_COUNT; i++) {
                 const char *s = (const char *)sqlite3_column_text(h, 7 + i);
                 if (s)
@@ -110,7 +110,7 @@ static void take_entity(sqlite3_stmt *h, struct entity *e)
         }
 }
 
-static int compare(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
         return entity_compare(a, b);
 }
@@ -125,7 +125,7 @@ static int compare_ids(const void *a, const void *b)
 static void sort_entities(struct session_reader *r)
 {
         if (r->n > 1)
-                qsort(r->entities, r->n, sizeof(*r->entities), compare);
+                qsort(r->entities, r->n, sizeof(*r->entities), compare_rows);
         for (size_t i = 0; i < r->n; i++) {
                 r->ids[r->entities[i].slot].place = i;
                 r->entities[i].slot = (uint32_t)i;
@@ -156,9 +156,9 @@ static bool has_text(struct session_reader *r, const char *name)
         q.r = sqlite3_prepare_v2(
             r->db.h, "SELECT 1 FROM pragma_table_info('entity') WHERE name = ?", -1, &q.h, NULL);
         db_bind_text(&q, name);
-        bool there = db_step(&q) > 0;
+        bool present = db_step(&q) > 0;
         sqlite3_finalize(q.h);
-        return there;
+        return present;
 }
 
 static int load_entities(struct session_reader *r)
@@ -214,7 +214,7 @@ static int load_head(struct session_reader *r, struct err *err)
         return 0;
 }
 
-static int load(struct session_reader *r, struct err *err)
+static int load_session(struct session_reader *r, struct err *err)
 {
         bool begun = db_begin_reading(&r->db);
         int code = load_head(r, err);
@@ -230,7 +230,7 @@ int session_open(const char *path, struct session_reader **ret, struct err *err)
         r->loaded = -1;
         int code = db_open(&r->db, path, DB_READ, err);
         if (code == 0)
-                code = load(r, err);
+                code = load_session(r, err);
         if (code < 0) {
                 session_reader_close(r);
                 return code;
@@ -293,8 +293,8 @@ static int64_t last_us(struct session_reader *r, const char *sql)
         int64_t wall = 0, skew = 0;
         q.r = sqlite3_prepare_v2(r->db.h, sql, -1, &q.h, NULL);
         if (q.r == SQLITE_OK && db_step(&q) > 0) {
-                wall = bounded(sqlite3_column_int64(q.h, 0), CLOCK_FILE_MAX_NS / 1000);
-                skew = bounded(sqlite3_column_int64(q.h, 1), CLOCK_FILE_MAX_NS / 1000);
+                wall = bounded_time(sqlite3_column_int64(q.h, 0), CLOCK_FILE_MAX_NS / 1000);
+                skew = bounded_time(sqlite3_column_int64(q.h, 1), CLOCK_FILE_MAX_NS / 1000);
         }
         sqlite3_finalize(q.h);
         return wall + skew;
@@ -328,11 +328,11 @@ int64_t session_steady(struct session_reader *r, int64_t wall_ns, int64_t mono_n
 void session_counts(struct session_reader *r, struct session_counts *ret)
 {
         *ret = (struct session_counts){
-            .asked = whole(session_number(r, "ticks_asked", 0), COUNT_MAX),
-            .taken = whole(session_number(r, "ticks_taken", 0), COUNT_MAX),
-            .late = whole(session_number(r, "ticks_late", 0), COUNT_MAX),
-            .missed = whole(session_number(r, "ticks_missed", 0), COUNT_MAX),
-            .dropped = whole(session_number(r, "ticks_dropped", 0), COUNT_MAX),
+            .asked = whole_number(session_number(r, "ticks_asked", 0), COUNT_MAX),
+            .taken = whole_number(session_number(r, "ticks_taken", 0), COUNT_MAX),
+            .late = whole_number(session_number(r, "ticks_late", 0), COUNT_MAX),
+            .missed = whole_number(session_number(r, "ticks_missed", 0), COUNT_MAX),
+            .dropped = whole_number(session_number(r, "ticks_dropped", 0), COUNT_MAX),
         };
 }
 
@@ -348,7 +348,7 @@ const struct entity *session_entity(const struct session_reader *r, size_t at)
 
 /* ---- ticks ---- */
 
-/* A value that is no metric: what was concluded from them. */
+/* A value that is not a metric: what was concluded from them. */
 static void put_verdict(struct row *row, bool *present, size_t series, struct value v)
 {
         if (series == SERIES_WORKLOAD) {
@@ -356,12 +356,12 @@ static void put_verdict(struct row *row, bool *present, size_t series, struct va
                 row->verdict.workload =
                     v.v >= 0 && v.v < WORKLOAD_COUNT ? (enum workload)v.v : WORKLOAD_UNKNOWN;
         } else if (series == SERIES_RULE) {
-                row->verdict.rule = (uint8_t)whole(v.v, UINT8_MAX);
+                row->verdict.rule = (uint8_t)whole_number(v.v, UINT8_MAX);
         } else if (series == SERIES_HEALTH) {
                 row->health.state =
                     v.v >= 0 && v.v <= HEALTH_CRIT ? (enum health_state)v.v : HEALTH_UNKNOWN;
         } else {
-                row->health.findings = (uint32_t)whole(v.v, UINT32_MAX);
+                row->health.findings = (uint32_t)whole_number(v.v, UINT32_MAX);
         }
 }
 
@@ -395,8 +395,8 @@ void session_moment(const struct session_reader *r, sqlite3_stmt *h, int first,
                     int64_t *ret_wall_ns, int64_t *ret_mono_ns)
 {
         int64_t wall = sqlite3_column_int64(h, first), skew = sqlite3_column_int64(h, first + 1);
-        int64_t told = clock_bounded(r->start_ns + us_to_ns(wall));
-        *ret_wall_ns = *ret_mono_ns = clock_bounded(told + us_to_ns(skew));
+        int64_t reported = clock_bounded(r->start_ns + us_to_ns(wall));
+        *ret_wall_ns = *ret_mono_ns = clock_bounded(reported + us_to_ns(skew));
 }
 
 bool session_has_table(struct session_reader *r, const char *name)
@@ -486,7 +486,8 @@ static int load_block(struct session_reader *r, int64_t block)
         return code < 0 ? code : got;
 }
 
-/* The rows of a tick, each at its entity's place: what is the same in the whole block is there. */
+/* The rows of a tick, each at its entity's place: what is the same in the whole block is present.
+ */
 static void decode_tick(struct session_reader *r, size_t place)
 {
         for (size_t i = 0; i < r->n_columns; i++) {
@@ -498,7 +499,7 @@ static void decode_tick(struct session_reader *r, size_t place)
         }
 }
 
-/* Nearly always all are there, and nothing has to be moved. */
+/* Nearly always all are present, and nothing has to be moved. */
 static struct row *rows_present(struct session_reader *r, size_t *ret_n)
 {
         size_t n = 0;

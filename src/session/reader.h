@@ -43,7 +43,7 @@ struct session_reader {
         struct statement ticks;
         bool reading;
         struct row *given;  /* n, each at its entity's place; what is the same in a block stays */
-        struct row *packed; /* n: those that were there, when some were not */
+        struct row *packed; /* n: those that were present, when some were not */
         bool *present;      /* n */
         struct frame frame;
         char provenance[80];
@@ -59,22 +59,23 @@ bool session_has_table(struct session_reader *r, const char *name);
  */
 bool session_take_coded(sqlite3_stmt *h, int first, struct coded *ret, const uint8_t **ret_blob);
 /*
- * The moment that wall and skew of a tick's row tell: the time at the start and what the monotonic
- * clock counted since. A wall clock that is set while a run is recorded moves nothing.
+ * The moment that wall and skew of a tick's row report: the time at the start and what the
+ * monotonic clock counted since. A wall clock that is set while a run is recorded moves nothing.
  */
 void session_moment(const struct session_reader *r, sqlite3_stmt *h, int first,
                     int64_t *ret_wall_ns, int64_t *ret_mono_ns);
 
 /*
- * The same for a moment that was told by both clocks, of a mark or the end. Where they differ by
- * more than 2 s the wall clock was set, and the other one tells; unless that leads out of the run.
+ * The same for a moment that was reported by both clocks, of a mark or the end. Where they differ
+ * by more than 2 s the wall clock was set, and the other one reports; unless that leads out of the
+ * run.
  */
 int64_t session_steady(struct session_reader *r, int64_t wall_ns, int64_t mono_ns);
 
 /* Which model servers there are, tick by tick. */
 struct serving_cursor;
 int serving_cursor_open(struct session_reader *r, struct serving_cursor **ret);
-void serving_cursor_close(struct serving_cursor *c); /* NULL is fine */
+void serving_cursor_close(struct serving_cursor *c); /* NULL is allowed */
 /* Says of the host's servers who they are at that tick; its times are known. */
 void serving_cursor_fill(struct serving_cursor *c, uint64_t tick, struct host *h);
 
@@ -82,7 +83,7 @@ void host_cursor_close(struct host_cursor *c);
 /* Gives the frame the processes of its tick. 0 or a negative code. */
 int process_cursor_fill(struct session_reader *r, int64_t tick, struct frame *f);
 /* The last tick was given: a question that is not asked to its end would keep a recorder's log
- * growing. NULL is fine. */
+ * growing. NULL is allowed. */
 void process_cursor_rest(struct process_cursor *c);
 void process_cursor_close(struct process_cursor *c);
 void stack_cursor_close(struct stack_cursor *c);

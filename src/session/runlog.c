@@ -16,10 +16,10 @@
 /* 15 digits give back every decimal a person wrote; 17 would turn 0.1 into 0.10000000000000001. */
 #define DUMP (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
 #define STAMP_MAX 40
-#define CHUNK (128 * 1024)            /* longer than a line of ours */
-#define LOOK_BACK (256 * 1024 * 1024) /* bytes of the log searched for a phase's beginning */
+#define CHUNK (128 * 1024)              /* longer than a line of ours */
+#define LOOK_BEHIND (256 * 1024 * 1024) /* bytes of the log searched for a phase's beginning */
 
-static void stamp(int64_t wall_ns, char buf[STAMP_MAX])
+static void format_stamp(int64_t wall_ns, char buf[STAMP_MAX])
 {
         int64_t ms = wall_ns / NS_PER_MS;
         time_t t = (time_t)(ms / 1000);
@@ -45,7 +45,7 @@ static void put_phase(json_t *o, const struct mark *m, int64_t began_ns)
                 /* As the line's two times say, which are cut; never less than nothing. */
                 int64_t ms = m->wall_ns / NS_PER_MS - began_ns / NS_PER_MS;
                 json_object_set_new(o, "seconds", seconds_of((double)MAX(ms, 0) / 1000));
-                stamp(began_ns, began);
+                format_stamp(began_ns, began);
                 json_object_set_new(o, "began", json_string(began));
         }
         json_t *keys = m->data ? jsonin_text(m->data, 0, NULL) : NULL;
@@ -67,7 +67,7 @@ static json_t *object_of(const struct mark *m, int64_t began_ns)
 {
         char ts[STAMP_MAX];
         json_t *o = json_object();
-        stamp(m->wall_ns, ts);
+        format_stamp(m->wall_ns, ts);
         json_object_set_new(o, "ts", json_string(ts));
         switch (m->type) {
         case MARK_PHASE:
@@ -126,7 +126,7 @@ int64_t runlog_time(const char *s)
 /* Looks for the beginning of the innermost open phase of a name, from the log's end backwards. */
 struct search {
         const char *name;
-        size_t ended; /* phases of that name that ended later than what is looked at */
+        size_t ended; /* phases of that name that ended later than what is examined */
         int64_t began_ns;
 };
 
@@ -166,7 +166,7 @@ static bool take_lines(struct search *s, const char *text, size_t len)
         return false;
 }
 
-/* When the phase that ends now began; 0 when the log does not tell. */
+/* When the phase that ends now began; 0 when the log does not report. */
 static int64_t find_beginning(int fd, const char *name)
 {
         struct search s = {.name = name};
@@ -175,7 +175,7 @@ static int64_t find_beginning(int fd, const char *name)
         if (!text)
                 return 0;
         off_t end = lseek(fd, 0, SEEK_END);
-        off_t stop = end > LOOK_BACK ? end - LOOK_BACK : 0;
+        off_t stop = end > LOOK_BEHIND ? end - LOOK_BEHIND : 0;
         while (!found && end > stop) {
                 off_t from = end > CHUNK ? end - CHUNK : 0;
                 ssize_t got = pread(fd, text, (size_t)(end - from), from);

@@ -28,7 +28,8 @@ int runlog_data(const char *text, char **ret, struct err *err);
 
 /* "2026-01-02T03:04:05.678+00:00", as the log's times are. 0 when it is not. */
 int64_t runlog_time(const char *s);
-/* One line. False when it is no entry of a run log; the keys of phases and events are left out. */
+/* One line. False when it is not an entry of a run log; the keys of phases and events are left out.
+ */
 bool runlog_parse(const char *line, size_t len, struct mark *ret);
 /* Whether a file begins with an entry. */
 bool runlog_is_one(const char *path);

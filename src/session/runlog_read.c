@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOK 4096 /* bytes at the beginning that tell what a file is */
+#define LOOK 4096 /* bytes at the beginning that say what a file is */
 
 static const char *text_at(const json_t *o, const char *key)
 {
@@ -22,7 +22,7 @@ static const char *text_at(const json_t *o, const char *key)
         return s ? s : "";
 }
 
-/* A phase that was begun and ended is one that ends now; another tells how long it took. */
+/* A phase that was begun and ended is one that ends now; another says how long it took. */
 static bool take_phase(const json_t *o, struct mark *m)
 {
         m->seconds = json_number_value(json_object_get(o, "seconds"));

@@ -277,7 +277,7 @@ static void put_host_columns(struct strbuf *out, enum metric_scope scope, const 
 
 /* k is the tick's number for put_column. */
 #define HOST_TICKS " FROM (SELECT *, tick AS k FROM host_ticks) t"
-/* A level is there from the note on that says so, until the next one. */
+/* A level is present from the note on that says so, until the next one. */
 #define LEVEL_JOIN                                                                                 \
         HOST_TICKS " JOIN word w ON w.kind = 'level' JOIN level_note n ON n.level = w.id"          \
                    " AND n.tick = (SELECT max(x.tick) FROM level_note x WHERE x.level = w.id"      \

@@ -1,4 +1,5 @@
-/* Which model servers the items of the host's series are: told once, and when something changes. */
+/* Which model servers the items of the host's series are: reported once, and when something
+ * changes. */
 #include "base/list.h"
 #include "session/reader.h"
 #include "session/schema.h"

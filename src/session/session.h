@@ -37,8 +37,8 @@ struct session;
 #define SESSION_START_FIRST INT64_MIN
 
 /*
- * Makes a new file; one that is there already is refused. start_wall_ns is the time that ticks are
- * kept relative to. 0, or a negative code with err.
+ * Makes a new file; one present already is refused. start_wall_ns is the time that ticks are kept
+ * relative to. 0, or a negative code with err.
  */
 int session_create(const char *path, int64_t start_wall_ns, struct session **ret, struct err *err);
 
@@ -107,7 +107,7 @@ int session_import(struct session *s, const struct mark *marks, size_t n, struct
  */
 int session_commit(struct session *s, struct err *err);
 
-/* Commits and leaves one plain file. NULL is fine. The session is gone also when this fails. */
+/* Commits and leaves one plain file. NULL is allowed. The session is gone also when this fails. */
 int session_close(struct session *s, struct err *err);
 
 /* ---- writing into memory ---- */
@@ -122,14 +122,14 @@ void session_limit_gpus(struct session *s, size_t most);
 /*
  * Instead of session_commit: takes full blocks in, and with all, or where there are many, processes
  * and stacks too. What is older than keep_ns before the newest tick goes, and more where the bound
- * asks for it. How much is there afterwards is given. One thread at a time.
+ * asks for it. How much is present afterwards is given. One thread at a time.
  */
 int session_commit_memory(struct session *s, int64_t keep_ns, bool all, int64_t *ret_kept_ns,
                           struct err *err);
-/* The end of such a session. NULL is fine. */
+/* The end of such a session. NULL is allowed. */
 void session_discard(struct session *s);
 
-/* The last keep_ns of what is there, as a session that ended at a moment. */
+/* The last keep_ns of what is present, as a session that ended at a moment. */
 struct session_slice {
         int64_t keep_ns;
         int64_t wall_ns, mono_ns;
@@ -137,7 +137,7 @@ struct session_slice {
         size_t n_marks;
 };
 /* The bytes of such a session's file, with processes and stacks as of the last commit of all.
- * Adding goes on meanwhile; a commit waits. To be freed with session_free_slice. */
+ * Adding continues meanwhile; a commit waits. To be freed with session_free_slice. */
 int session_slice(struct session *s, const struct session_slice *slice, unsigned char **ret,
                   size_t *ret_len, struct err *err);
 void session_free_slice(unsigned char *image);
@@ -191,7 +191,7 @@ int session_stacks(struct session_reader *r, const struct stack_log **ret, struc
  * the next call), 0 at the end, or a negative code. */
 int session_next_stacks(struct session_reader *r, struct stack_window *ret, struct err *err);
 
-/* The levels that were there at some time: bits. */
+/* The levels that were present at some time: bits. */
 unsigned session_levels(struct session_reader *r);
 
 /*

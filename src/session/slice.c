@@ -211,7 +211,7 @@ static int copy_blocks(struct session *s, struct db *to)
         return r;
 }
 
-/* Adding goes on; what is full waits in the queue until this is through. */
+/* Adding continues; what is full waits in the queue until this is through. */
 static int copy_memory(struct session *s, struct db *to, struct err *err)
 {
         pthread_mutex_lock(&s->writing);

@@ -81,7 +81,7 @@ static int spool_refuse(const char *session, const char *why, struct err *err)
 }
 
 /* What is wrong with the open folder; NULL when it is ours alone. */
-static const char *distrust(int fd)
+static const char *folder_problem(int fd)
 {
         struct stat st;
         if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
@@ -100,7 +100,7 @@ static int open_at(int parent, const char *name, const char *session, struct err
                 return spool_refuse(session, "it belongs to another user", err);
         if (fd < 0)
                 return err_set(err, -errno, "cannot mark '%s': %s", session, strerror(errno));
-        const char *why = distrust(fd);
+        const char *why = folder_problem(fd);
         if (!why)
                 return fd;
         close(fd);
@@ -120,11 +120,11 @@ bool spool_lock(int dir)
 }
 
 /* Whether the open folder is still the one of that name. */
-static bool is_there(int fd, int parent, const char *name)
+static bool is_present(int fd, int parent, const char *name)
 {
-        struct stat mine, there;
-        return fstat(fd, &mine) == 0 && fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-               mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
+        struct stat mine, present;
+        return fstat(fd, &mine) == 0 && fstatat(parent, name, &present, AT_SYMLINK_NOFOLLOW) == 0 &&
+               mine.st_ino == present.st_ino && mine.st_dev == present.st_dev;
 }
 
 int spool_make(const char *session, bool *ret_made, struct err *err)
@@ -142,7 +142,7 @@ int spool_make(const char *session, bool *ret_made, struct err *err)
                 return -EAGAIN;
         if (fd < 0)
                 return fd;
-        if (!spool_lock(fd) || !is_there(fd, parent, name)) {
+        if (!spool_lock(fd) || !is_present(fd, parent, name)) {
                 close(fd);
                 return -EAGAIN;
         }
@@ -155,13 +155,13 @@ bool spool_remove(const char *session, int dir)
         char name[SPOOL_PATH_MAX];
         CLEANUP(closep) int parent = open_parent(session, name, NULL);
         /* A folder that lost its name, or whose name is another's by now, is not ours to remove. */
-        return parent < 0 || !is_there(dir, parent, name) ||
+        return parent < 0 || !is_present(dir, parent, name) ||
                unlinkat(parent, name, AT_REMOVEDIR) == 0;
 }
 
 /* ---- the marks in it ---- */
 
-static const char *skip(const char *s, const char *set, size_t least, size_t most)
+static const char *skip_chars(const char *s, const char *set, size_t least, size_t most)
 {
         size_t n = s ? strspn(s, set) : 0;
         return s && n >= least && n <= most ? s + n : NULL;
@@ -171,8 +171,8 @@ static const char *skip(const char *s, const char *set, size_t least, size_t mos
 static bool is_mark_name(const char *s)
 {
         static const char hex[] = "0123456789abcdef";
-        s = skip(skip(skip(s, hex, 16, 16), "-", 1, 1), hex, 16, 16);
-        s = skip(skip(skip(s, "-", 1, 1), hex, 1, 10), "-", 1, 1);
+        s = skip_chars(skip_chars(skip_chars(s, hex, 16, 16), "-", 1, 1), hex, 16, 16);
+        s = skip_chars(skip_chars(skip_chars(s, "-", 1, 1), hex, 1, 10), "-", 1, 1);
         return s != NULL;
 }
 
@@ -189,7 +189,7 @@ static int compare_names(const void *a, const void *b)
         return strcmp(a, b);
 }
 
-static bool append(struct spool_list *l, size_t *cap, const char *name)
+static bool append_name(struct spool_list *l, size_t *cap, const char *name)
 {
         if (!LIST_ROOM(l->names, l->n, *cap))
                 return false;
@@ -213,7 +213,7 @@ int spool_list(int dir, struct spool_list *ret)
                 if (strlen(e->d_name) >= SPOOL_NAME_MAX || !is_mark_name(e->d_name) ||
                     !is_our_file(dir, e->d_name))
                         continue;
-                if (!append(&l, &cap, e->d_name))
+                if (!append_name(&l, &cap, e->d_name))
                         break;
         }
         closedir(d);

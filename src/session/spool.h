@@ -5,7 +5,7 @@
  *
  * The folder may lie where others can write. So it is opened without following a link, and used
  * only when it is a folder of this user that nobody else may enter; in it only plain files of this
- * user with names of the spool's own are looked at or removed.
+ * user with names of the spool's own are examined or removed.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 
 /*
  * Opens the spool of a session: a descriptor, or a negative code with err. -ENOENT when there is
- * none, -EPERM when what is there cannot be trusted.
+ * none, -EPERM when what is present cannot be trusted.
  */
 int spool_open(const char *session, struct err *err);
 /*
@@ -42,7 +42,7 @@ struct spool_list {
 /* The marks that wait, oldest first, at most SPOOL_BATCH of them. */
 #define SPOOL_BATCH 20000
 int spool_list(int dir, struct spool_list *ret);
-/* 0, ERR_DATA when it is no mark, or another negative code when it cannot be read now. */
+/* 0, ERR_DATA when it is not a mark, or another negative code when it cannot be read now. */
 int spool_read(int dir, const char *name, struct mark *ret);
 /* Removes those of the list that still have a name there. */
 void spool_clean(int dir, const struct spool_list *list);

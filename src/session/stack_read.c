@@ -118,7 +118,7 @@ static void take_cell(struct stack_cursor *c, sqlite3_stmt *h)
         json_decref(o);
 }
 
-/* "cell 3"; of cells that are alike the last one. False when it is no file of a cell. */
+/* "cell 3"; of cells that are alike the last one. False when it is not a file of a cell. */
 static bool name_cell(const struct stack_cursor *c, const char *file, char buf[32])
 {
         if (c->n_cells == 0 || !strstr(file, "/ipykernel_"))
@@ -335,7 +335,7 @@ static size_t unpack_window(struct stack_cursor *c, const unsigned char *s, size
                                           .call = kind->call,
                                           .state = kind->flags & 3,
                                           .holds_gil = kind->flags & 4,
-                                          .looks = s[3],
+                                          .n_samples = s[3],
                                           .seconds = get_be(s + 4, 2) / 1e3};
                 if (row.thread < c->all.n_threads &&
                     c->threads[row.thread].process < c->all.n_processes)

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* The threads of a process are few, and the newest are looked for most. */
+/* The threads of a process are few, and the newest are searched for most. */
 static size_t find_thread(const struct stack_part *p, const struct stack_sample *s)
 {
         for (size_t i = p->n_threads; i-- > 0;) {
@@ -64,7 +64,7 @@ static bool add_row(struct stack_part *p, const struct stack_row *row)
                 if (p->rows[i].kind != row->kind)
                         continue;
                 p->rows[i].ns += row->ns;
-                p->rows[i].looks++;
+                p->rows[i].n_samples++;
                 return true;
         }
         if (p->n_rows == STACK_ROWS_MAX || !LIST_ROOM(p->rows, p->n_rows, p->cap_rows))
@@ -99,8 +99,8 @@ static void add_sample(struct session *s, const struct stack_sample *sample)
                                         .call = sample->call,
                                         .flags = sample->state | (sample->holds_gil ? 4u : 0u)};
         struct stack_row row = {
-            .window = since / STACK_WINDOW_NS, .looks = 1, .ns = sample->stands_for_ns};
-        /* A sample that comes late is told with the window that is open. */
+            .window = since / STACK_WINDOW_NS, .n_samples = 1, .ns = sample->stands_for_ns};
+        /* A sample that comes late is reported with the window that is open. */
         if (p->n_rows > 0)
                 row.window = MAX(row.window, p->rows[p->n_rows - 1].window);
         if (kind_for(p, &kind, &row.kind) && add_row(p, &row))
@@ -287,7 +287,7 @@ static void pack_row(const struct stack_row *row, unsigned char *to)
 {
         uint64_t ms = ((uint64_t)MAX(row->ns, 0) + 500000) / 1000000;
         to = put_be(to, row->kind, 3);
-        to = put_be(to, MIN(row->looks, 255u), 1);
+        to = put_be(to, MIN(row->n_samples, 255u), 1);
         put_be(to, MIN(ms, UINT16_MAX), 2);
 }
 

@@ -67,7 +67,7 @@ struct coded_block {
 
 /*
  * Full blocks that the next commit writes, oldest first. They are the only ones who wait for a slow
- * or a full disk: who adds ticks goes on, until so many bytes of them wait.
+ * or a full disk: who adds ticks continues, until so many bytes of them wait.
  */
 #define WAITING_MAX ((size_t)32 << 20)
 
@@ -134,8 +134,8 @@ struct host_part {
 struct process_track {
         int64_t id;
         struct process who;
-        bool written, writing, there; /* writing: by the commit under way */
-        int64_t sampled_ns;           /* on the monotonic clock */
+        bool written, writing, present; /* writing: by the commit under way */
+        int64_t sampled_ns;             /* on the monotonic clock */
         cell cells[PROCESS_FIGURES];
 };
 
@@ -178,7 +178,7 @@ struct stack_process_track {
 /* How long a thread was seen in a stack during a window; a window's rows stand together. */
 struct stack_row {
         int64_t window;
-        uint32_t kind, looks;
+        uint32_t kind, n_samples;
         int64_t ns;
 };
 
@@ -240,7 +240,7 @@ struct session {
         struct process_part processes;
         struct stack_part stacks;
         enum session_commands commands;
-        int file; /* which file it is, whatever its name means by now; to look at alone */
+        int file; /* which file it is, whatever its name means by now; to examine alone */
         struct session_counts counts;
         struct fact facts[FACTS_MAX];
         size_t n_facts;

@@ -1,4 +1,4 @@
-/* The reading side: what is in a tape is looked at twice, first which slots are valid. */
+/* The reading side: what is in a tape is examined twice, first which slots are valid. */
 #include "session/tape_format.h"
 
 #include "base/clock.h"
@@ -171,7 +171,7 @@ void tape_end(int dir, const char *name)
         if (fd < 0)
                 return;
         /* The kernel shares the page with who has it mapped. A tape that cannot be written to is
-         * one whose program goes on for nothing. */
+         * one whose program continues for nothing. */
         if (pwrite(fd, &yes, sizeof(yes), offsetof(struct tape_head, ended)) < 0)
                 errno = 0;
         close(fd);

@@ -129,7 +129,7 @@ void tape_writer_close(struct tape_writer *w)
 }
 
 /* The old mapping is left behind when somebody is still inside it. */
-static void retire(struct tape_writer *w, struct tape_map *old)
+static void retire_mapping(struct tape_writer *w, struct tape_map *old)
 {
         for (int i = 0; i < UNMAP_TRIES; i++) {
                 if (atomic_load(&w->users) == 0) {
@@ -154,7 +154,7 @@ static int turn_tape(struct tape_writer *w, struct tape_map *full)
                 atomic_store(&w->map, map);
         atomic_flag_clear(&w->turning);
         if (mine && r == 0)
-                retire(w, full);
+                retire_mapping(w, full);
         return r;
 }
 

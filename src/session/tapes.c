@@ -77,7 +77,7 @@ static int take_tape(struct db *db, int dir, char *name, bool last, struct tapes
         r = take_slots(db, &tape, last, &at, t);
         close(tape.fd);
         t->more |= t->taken >= TAPES_BATCH;
-        /* What was the last time is never looked at again, also when its file stays. */
+        /* What was the last time is never examined again, also when its file stays. */
         if (r == 0 && last && t->taken < TAPES_BATCH)
                 at = TAPE_SLOTS;
         if (r == 0 && at != (size_t)from)
@@ -128,7 +128,7 @@ void tapes_end(int dir)
         free(list.names);
 }
 
-bool tapes_are_there(struct db *db, int dir)
+bool tapes_exist(struct db *db, int dir)
 {
         struct statement q = {.db = db};
         struct stat st;

@@ -25,5 +25,5 @@ void tapes_finish(struct tapes *t);
 void tapes_end(int dir);
 /* How many slots of a tape are in the file: 0 for one that it does not know, or a negative code. */
 int64_t tapes_position(struct db *db, const char *name);
-/* Whether all tapes that the file knows in part are there. */
-bool tapes_are_there(struct db *db, int dir);
+/* Whether all tapes that the file knows in part are present. */
+bool tapes_exist(struct db *db, int dir);

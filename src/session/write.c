@@ -1,6 +1,6 @@
 /*
  * The writing side. Frames go into memory, as scaled numbers in a block that is open; a commit
- * writes the open block anew, so that a recorder which dies loses what came after its last commit
+ * writes the open block again, so that a recorder which dies loses what came after its last commit
  * and nothing else. Full blocks wait in a queue for the next commit, so adding never waits for a
  * disk.
  */
@@ -94,7 +94,7 @@ static int write_blocks(struct session *s, struct reach reach)
         int r = 0;
         for (size_t i = 0; r == 0 && i < reach.n; i++) {
                 r = block_write(&s->db, b);
-                /* The last one's next is not ours to look at. */
+                /* The last one's next is not ours to examine. */
                 b = i + 1 < reach.n ? b->next : NULL;
         }
         for (size_t i = 0; r == 0 && i < ARRAY_LEN(s->now); i++)
@@ -183,7 +183,7 @@ int session_commit(struct session *s, struct err *err)
         return commit_waiting(s, false, &more, err);
 }
 
-/* All that is in tapes, whose programs are told that the recording is over. */
+/* All that is in tapes, whose programs are reported that the recording is over. */
 static int commit_last(struct session *s, struct err *err)
 {
         bool more = true;

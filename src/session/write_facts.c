@@ -98,7 +98,7 @@ int facts_write(struct session *s)
                         r = write_fact(s, &s->facts[i]);
                 s->facts[i].written = true;
         }
-        /* What the monotonic clock said at the start: marks and the end are told by it too. */
+        /* What the monotonic clock said at the start: marks and the end are reported by it too. */
         if (r == 0 && !s->mono_written && s->start_mono_ns != INT64_MIN) {
                 struct fact mono = {
                     .key = "start_mono_ns", .whole = s->start_mono_ns, .is_whole = true};

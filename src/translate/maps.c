@@ -29,7 +29,7 @@ static const struct map_row dmon[] = {
         MAP_METRIC(old_name, metric, conversion), MAP_METRIC(new_name, metric, conversion),
 static const struct map_row dcgm[] = {
 #include "translate/dcgm.def"
-    /* Of 'assay serve': a node knows more of its GPUs' health than dcgm-exporter's names tell. */
+    /* Of 'assay serve': a node knows more of its GPUs' health than dcgm-exporter's names report. */
     MAP_METRIC("assay_gpu_problems", PROBLEMS, BITS),
     /* Fields that newer DCGM has beside the old ones, in SI units. */
     MAP_METRIC("DCGM_FI_DEV_GPU_UTIL_RATIO", GPU_UTIL, RATIO_OR_PERCENT),

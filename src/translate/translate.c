@@ -66,8 +66,8 @@ static double drm_throttle(double v)
         return reasons;
 }
 
-/* Number × times ÷ over: one of them is 1, so that it is rounded once. Those that are not listed
- * are in the metric's unit already. */
+/* Number × times ÷ over: one of them is 1, so it is rounded once. Those that are not listed are in
+ * the metric's unit already. */
 static const struct {
         double times, over;
 } scales[CONVERSION_COUNT] = {
@@ -145,7 +145,7 @@ void translate_bind(struct binding *b, const struct schema *schema)
         }
 }
 
-static double convert(const struct metric_target *t, double v)
+static double convert_unit(const struct metric_target *t, double v)
 {
         return t->over != 1 ? v / t->over : v * t->times; /* to divide is slow */
 }
@@ -153,7 +153,7 @@ static double convert(const struct metric_target *t, double v)
 /* Numbers that are not plain: they make no sense, are estimates a little off, or no quantities. */
 NOINLINE static void set_odd(struct value *to, const struct raw *raw, const struct metric_target *t)
 {
-        double v = convert(t, raw->num);
+        double v = convert_unit(t, raw->num);
         if (t->conversion == CONVERT_DRM_THROTTLE)
                 v = drm_throttle(v);
         bool flag_below = t->conversion == CONVERT_FLAG && v < 0;
@@ -174,7 +174,7 @@ static inline void set_value(struct value *to, const struct raw *raw, const stru
                 to->state = raw->state;
                 return;
         }
-        double v = convert(t, raw->num);
+        double v = convert_unit(t, raw->num);
         if (UNLIKELY(raw->text || num_bits(v) > t->plain))
                 set_odd(to, raw, t);
         else
@@ -209,7 +209,7 @@ static void take_busier(struct value *to, const struct raw *raw, const struct me
                 *to = other;
 }
 
-/* The same field where its source has shown that it tells percent. */
+/* The same field where its source has shown that it reports percent. */
 static struct metric_target in_percent(const struct metric_target *t)
 {
         return metric_target(t->field, (enum metric)t->to, CONVERT_PERCENT);
@@ -247,8 +247,8 @@ static bool comes_and_goes(enum entity_text text)
 
 void translate_identity(const struct binding *b, const struct reading *reading, struct entity *ret)
 {
-        /* Several fields may tell the same: those that are missing do not undo the one that is not.
-         */
+        /* Several fields may report the same: those that are missing do not undo the one that is
+         * not. */
         for (size_t i = 0; i < b->n_texts; i++) {
                 if (comes_and_goes((enum entity_text)b->texts[i].to))
                         ret->text[b->texts[i].to][0] = '\0';

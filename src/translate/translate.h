@@ -8,7 +8,7 @@
 enum conversion {
         CONVERT_RATIO,            /* 0 to 1 */
         CONVERT_PERCENT,          /* 0 to 100 */
-        CONVERT_RATIO_OR_PERCENT, /* either: one value above 1 tells that all are percent */
+        CONVERT_RATIO_OR_PERCENT, /* either: one value above 1 says that all are percent */
         CONVERT_ENGINE_RATIO,     /* 0 to 1 of one of several engines: the busiest counts */
         CONVERT_SCORE,            /* 0 to 100, stays so */
         CONVERT_BYTES,
@@ -85,13 +85,13 @@ struct binding {
 void translate_bind(struct binding *b, const struct schema *schema);
 
 /* Looks at the fields that one version gives as a ratio and another in percent: one value above 1
- * tells, for all of them and for good. Does nothing where there are none. */
+ * reports, for all of them and for good. Does nothing where there are none. */
 void translate_learn_units(struct binding *b, const struct batch *batch);
 
 /* Whether a field of that name means anything to us. */
 bool translate_wants(enum dialect dialect, const char *field, size_t len);
 
-/* The same, but for what comes from profiling counters. */
+/* The same, except for what comes from profiling counters. */
 bool translate_wants_unprofiled(enum dialect dialect, const char *field, size_t len);
 /* Takes such values out of a sample: captures and other hosts may have them all the same. */
 void translate_drop_profiling(enum dialect dialect, struct sample *s);

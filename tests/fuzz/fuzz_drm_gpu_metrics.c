@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (enum gm_field f = 0; f < GM_COUNT; f++) {
                 uint64_t v;
                 double d;
-                if (m.f[f].n > GM_INSTANCES_MAX || (m.f[f].there >> m.f[f].n) != 0)
+                if (m.f[f].n > GM_INSTANCES_MAX || (m.f[f].present >> m.f[f].n) != 0)
                         abort();
                 gm_get(&m, f, &v);
                 gm_sum(&m, f, &v);

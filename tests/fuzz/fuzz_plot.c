@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         o.from_ns = n & 2 ? 0 : INT64_MIN;
         plot_init(&plot, &o, 0);
         add_frames(&plot, data, size);
-        const struct plot_around around = {
+        const struct plot_context around = {
             .facts = &facts, .phases = phases, .n_phases = n, .events = &event, .n_events = 1};
         if (plot_draw(&plot, &around, PLOT_SVG, &out, &err) == 0 &&
             (out.len < 20 || memcmp(out.s + out.len - 7, "</svg>\n", 7) != 0))

@@ -10,13 +10,13 @@
 #include "run_plot.h"
 
 #include "app/setup.h"
-#include "app/stack_look.h"
+#include "app/stack_snapshot.h"
 #include "app/summarise.h"
 #include "base/clock.h"
 #include "engine/history.h"
 #include "engine/host_play.h"
-#include "present/stream/stack_look.h"
-#include "present/text/stack_look.h"
+#include "present/stream/stack_snapshot.h"
+#include "present/text/stack_snapshot.h"
 #include "present/tui/ui.h"
 #include "session/schema.h"
 #include "session/session.h"
@@ -295,19 +295,19 @@ static void report(const struct config *config, const char *path)
 
 static void look_at_stacks(const char *path)
 {
-        struct stack_look look = {0};
+        struct stack_snapshot look = {0};
         struct strbuf out = {0};
         struct err err = {0};
-        if (look_recorded(path, -1, &look, &err) == 0) {
-                if (look_write_json(&look, "1", &out) < 0)
+        if (snapshot_recorded(path, -1, &look, &err) == 0) {
+                if (snapshot_write_json(&look, "1", &out) < 0)
                         abort();
                 check_json(&out);
                 strbuf_clear(&out);
-                if (look_write_text(&look, true, &out) < 0)
+                if (snapshot_write_text(&look, true, &out) < 0)
                         abort();
         }
         strbuf_finish(&out);
-        stack_look_finish(&look);
+        stack_snapshot_finish(&look);
 }
 
 static void draw_views(struct ui *ui, const struct ui_data *data, struct canvas *c)

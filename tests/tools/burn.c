@@ -172,12 +172,12 @@ int main(int argc, char **argv)
         int cores = (int)argument(argc, argv, "cores", 0), pipes[2];
         size_t touch = (size_t)argument(argc, argv, "touch", 0) << 20;
         bool ignored = argument(argc, argv, "ignore", 0) > 0,
-             told = argument(argc, argv, "wait", 0) > 0;
+             reported = argument(argc, argv, "wait", 0) > 0;
         if (pipe(pipes) < 0)
                 return 3;
         if (ignored)
                 signal(SIGCHLD, SIG_IGN);
-        if (told)
+        if (reported)
                 wait_for_line();
         char *memory =
             touch ? mmap(NULL, touch, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
                text(argc, argv, "file") ? argument(argc, argv, "read", 0) : 0,
                text(argc, argv, "file") ? argument(argc, argv, "write", 0) : 0, touch);
         fflush(stdout);
-        if (told)
+        if (reported)
                 wait_for_line();
         return 0;
 }

@@ -19,7 +19,7 @@ int main(int argc, char **argv)
                 return printf("%s\n", gm_result_text(r)), 1;
         for (enum gm_field k = 0; k < GM_COUNT; k++) {
                 for (size_t i = 0; i < m.f[k].n; i++) {
-                        if (m.f[k].there & (1u << i))
+                        if (m.f[k].present & (1u << i))
                                 printf("%s[%zu] %llu\n", gm_field_name(k), i,
                                        (unsigned long long)m.f[k].v[i]);
                 }

@@ -104,7 +104,7 @@ static void put_processes(struct jsonw *j, struct sampler *s)
 
 static void put_stats(struct jsonw *j, const struct sampler_stats *stats)
 {
-        jsonw_count(j, "looks", stats->looks);
+        jsonw_count(j, "looks", stats->rounds);
         jsonw_count(j, "samples", stats->samples);
         jsonw_count(j, "torn", stats->torn);
         jsonw_count(j, "reads", stats->reads);

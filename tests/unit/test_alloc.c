@@ -47,7 +47,7 @@ void *__libc_realloc(void *p, size_t size);
 void *__libc_memalign(size_t align, size_t size);
 void __libc_free(void *p);
 
-static atomic_long fail_at, allocations, there; /* fail_at 0: none fails */
+static atomic_long fail_at, allocations, present; /* fail_at 0: none fails */
 static atomic_bool failed;
 static uintptr_t spared[2]; /* code whose allocations do not fail: the driver that is not real */
 
@@ -65,7 +65,7 @@ static bool is_due(const void *caller)
 
 static void *count(void *p)
 {
-        atomic_fetch_add(&there, p != NULL);
+        atomic_fetch_add(&present, p != NULL);
         return p;
 }
 
@@ -105,7 +105,7 @@ int posix_memalign(void **ret, size_t align, size_t size)
 
 void free(void *p)
 {
-        atomic_fetch_sub(&there, p != NULL);
+        atomic_fetch_sub(&present, p != NULL);
         __libc_free(p);
 }
 
@@ -260,7 +260,7 @@ static int mark(struct assay_error *e)
 static long one_round(int (*run)(struct assay_error *), long n, int *ret)
 {
         struct assay_error e = {0};
-        long before = atomic_load(&there);
+        long before = atomic_load(&present);
         atomic_store(&allocations, 0);
         atomic_store(&failed, false);
         atomic_store(&fail_at, n);
@@ -268,7 +268,7 @@ static long one_round(int (*run)(struct assay_error *), long n, int *ret)
         atomic_store(&fail_at, 0);
         if (*ret < 0 && !e.message[0])
                 fail_msg("allocation %ld: fails without words", n);
-        return atomic_load(&there) - before;
+        return atomic_load(&present) - before;
 }
 
 /* What a library keeps for later is kept once; what is lost is lost each time. */

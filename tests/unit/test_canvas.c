@@ -143,15 +143,15 @@ static void looks_are_in_range(void **state UNUSED)
         for (enum theme t = THEME_DARK; t < THEME_COUNT; t++) {
                 for (enum depth d = DEPTH_MONO; d <= DEPTH_TRUE; d++) {
                         for (enum ink i = 0; i < INK_COUNT; i++) {
-                                struct look look = theme_look(t, d, i);
-                                assert_in_range(look.colour + 1, 0,
+                                struct appearance appearance = theme_appearance(t, d, i);
+                                assert_in_range(appearance.colour + 1, 0,
                                                 (t == THEME_MONO ? -1 : most[d]) + 1);
                         }
                 }
         }
         /* The worst must be seen without colours too. */
-        assert_true(theme_look(THEME_MONO, DEPTH_TRUE, INK_CRIT).attr & ATTR_REVERSE);
-        assert_int_equal(theme_look(THEME_DARK, DEPTH_256, INK_COMPUTE).colour, 42);
+        assert_true(theme_appearance(THEME_MONO, DEPTH_TRUE, INK_CRIT).attr & ATTR_REVERSE);
+        assert_int_equal(theme_appearance(THEME_DARK, DEPTH_256, INK_COMPUTE).colour, 42);
 }
 
 static void keys_are_unique(void **state UNUSED)

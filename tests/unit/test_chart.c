@@ -422,8 +422,8 @@ static void scene_tick(struct scene *s, int second, size_t gpus, double sm)
 
 static int scene_draw(struct scene *s, struct err *err)
 {
-        const struct plot_around around = {.facts = &s->facts};
-        return plot_draw(&s->plot, &around, PLOT_SVG, &s->svg, err);
+        const struct plot_context context = {.facts = &s->facts};
+        return plot_draw(&s->plot, &context, PLOT_SVG, &s->svg, err);
 }
 
 static void scene_finish(struct scene *s)
@@ -537,9 +537,9 @@ static void names_of_events(void **state UNUSED)
                         events[n] = (struct plot_event){
                             .wall_ns = (1000 + (int64_t)cases[i].seconds[n]) * NS_PER_S,
                             .name = names[n]};
-                const struct plot_around around = {
+                const struct plot_context context = {
                     .facts = &s->facts, .events = events, .n_events = n};
-                assert_int_equal(plot_draw(&s->plot, &around, PLOT_SVG, &s->svg, NULL), 0);
+                assert_int_equal(plot_draw(&s->plot, &context, PLOT_SVG, &s->svg, NULL), 0);
                 size_t found = read_boxes(strbuf_str(&s->svg), "events", boxes, 4);
                 for (size_t k = 0; k < found; k++) {
                         strcat(strcat(shown, boxes[k].text), " ");

@@ -166,7 +166,7 @@ static void every_failure_has_a_remedy(void **state UNUSED)
 {
         for (enum dcgm_failure f = DCGM_FINE + 1; f < DCGM_FAILURE_COUNT; f++) {
                 struct err err = {0};
-                assert_int_equal(dcgm_failure_tell(f, "", "/nowhere", &err), ERR_NO_SOURCE);
+                assert_int_equal(dcgm_failure_report(f, "", "/nowhere", &err), ERR_NO_SOURCE);
                 assert_true(strlen(err.msg) > 10 && strlen(err.hint) > 10);
                 /* Both fit into one notice beside the words around them. */
                 assert_true(strlen(err.msg) + strlen(err.hint) < 290);

@@ -479,7 +479,7 @@ static void put_profile(struct diff_run *run, uint32_t first_line, const struct 
 {
         run->lines.lines = calloc(n, sizeof(*run->lines.lines));
         assert_non_null(run->lines.lines);
-        run->lines.looks = 1200;
+        run->lines.n_samples = 1200;
         run->lines.least = 1.0 / 1200;
         for (size_t i = 0; i < n && list[i].function; i++) {
                 struct profile_line *l = &run->lines.lines[run->lines.n++];
@@ -487,7 +487,7 @@ static void put_profile(struct diff_run *run, uint32_t first_line, const struct 
                                            .of_workers = list[i].of_workers,
                                            .share = list[i].share,
                                            .se = list[i].se,
-                                           .looks = (uint64_t)(list[i].share * 1200)};
+                                           .n_samples = (uint64_t)(list[i].share * 1200)};
                 l->own.line = first_line + list[i].offset;
                 snprintf(l->own.file, sizeof(l->own.file), "/home/u%u/data.py", first_line);
                 snprintf(l->own.function, sizeof(l->own.function), "%s", list[i].function);

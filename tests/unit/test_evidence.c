@@ -561,7 +561,7 @@ static void frameworks_are_known_by_what_is_mapped(void **state UNUSED)
 static void a_cut_path_is_found(void **state UNUSED)
 {
         static char maps[3 * 4096];
-        struct framework_look l;
+        struct framework_search l;
         struct value v = {0};
         for (size_t at = 4000; at < 4200; at += 13) {
                 memset(maps, ' ', sizeof(maps) - 1);
@@ -624,15 +624,15 @@ static void the_tree_of_a_job(void **state UNUSED)
 
 static size_t tell_processes(struct source *s UNUSED, struct process *ret, size_t max UNUSED)
 {
-        const struct process told[] = {{.pid = 1, .on = {1, -1}},
-                                       {.pid = 2, .on = {0, 7}},
-                                       {.pid = 3, .on = {0, 9}},
-                                       {.pid = 4, .on = {2, -1}},
-                                       {.pid = 5, .on = {10, 3}},
-                                       {.pid = 6, .on = {-1, -1}, .gpu = "0/7"},
-                                       {.pid = 7, .on = {-1, -1}, .gpu = "10/1"}};
-        memcpy(ret, told, sizeof(told));
-        return ARRAY_LEN(told);
+        const struct process reported[] = {{.pid = 1, .on = {1, -1}},
+                                           {.pid = 2, .on = {0, 7}},
+                                           {.pid = 3, .on = {0, 9}},
+                                           {.pid = 4, .on = {2, -1}},
+                                           {.pid = 5, .on = {10, 3}},
+                                           {.pid = 6, .on = {-1, -1}, .gpu = "0/7"},
+                                           {.pid = 7, .on = {-1, -1}, .gpu = "10/1"}};
+        memcpy(ret, reported, sizeof(reported));
+        return ARRAY_LEN(reported);
 }
 
 /* A process points at the entity it is on, or at the GPU of a slice that is not shown. */

@@ -67,14 +67,14 @@ static void begin(struct rig *r)
 }
 
 static void add(struct rig *r, int second, uint32_t thread, uint32_t stack, enum stack_state state,
-                uint32_t looks)
+                uint32_t n_samples)
 {
         struct stack_count c = {.thread = thread,
                                 .stack = stack,
-                                .looks = looks,
+                                .n_samples = n_samples,
                                 .call = state == STACK_RUNNING ? STACK_TEXT_NONE : r->futex,
                                 .state = (uint8_t)state,
-                                .seconds = looks * 0.05};
+                                .seconds = n_samples * 0.05};
         struct stack_window w = {.n = 1, .counts = &c};
         assert_int_equal(flame_add(&r->maker, &r->finder, &r->list, &r->log, second, &w), 0);
 }
@@ -125,7 +125,7 @@ static void times_add_up_on_the_way_down(void **state UNUSED)
         const struct flame_tree *t = &r.flame.trees[0];
         assert_int_equal(t->stretch, SIZE_MAX);
         check_time(t, 0, 4, 3.5);
-        assert_int_equal(t->nodes[0].looks, 80);
+        assert_int_equal(t->nodes[0].n_samples, 80);
         uint32_t process = child(t, 0, FLAME_PROCESS, 0);
         check_time(t, process, 4, 3.5);
         uint32_t main = child(t, process, FLAME_THREAD, MAIN);
@@ -211,7 +211,7 @@ static void no_time_at_all(void **state UNUSED)
 {
         struct rig r;
         begin(&r);
-        struct stack_count c = {.thread = MAIN, .stack = r.step, .looks = 3};
+        struct stack_count c = {.thread = MAIN, .stack = r.step, .n_samples = 3};
         struct stack_window w = {.n = 1, .counts = &c};
         assert_int_equal(flame_add(&r.maker, &r.finder, &r.list, &r.log, 1, &w), 0);
         conclude(&r);

@@ -369,7 +369,7 @@ static void put_file(const char *dir, const char *name, size_t size, int age_s)
         close(fd);
 }
 
-static bool is_there(const char *dir, const char *name)
+static bool is_present(const char *dir, const char *name)
 {
         char path[200];
         struct stat st;
@@ -398,21 +398,21 @@ static void the_folder_is_bounded(void **state UNUSED)
         assert_int_equal(symlink("mine.assay", link), 0);
         assert_int_equal(
             dump_folder_put(fd, START_NS, image, sizeof(image), put, sizeof(put), &err), 0);
-        assert_true(is_there(dir, put));
+        assert_true(is_present(dir, put));
         /* The oldest went, as many as were too many; what is no dump of ours stays. */
         for (int i = 0; i < DUMP_FOLDER_FILES + 5; i++) {
                 snprintf(name, sizeof(name), "dump-20261119-0305%02d-1.assay", i);
-                assert_int_equal(is_there(dir, name), i >= 6);
+                assert_int_equal(is_present(dir, name), i >= 6);
         }
-        assert_true(is_there(dir, "mine.assay"));
-        assert_true(is_there(dir, "dump-20200101-000000-1.assay"));
-        assert_false(is_there(dir, ".part-77-1")); /* whoever wrote it is dead */
+        assert_true(is_present(dir, "mine.assay"));
+        assert_true(is_present(dir, "dump-20200101-000000-1.assay"));
+        assert_false(is_present(dir, ".part-77-1")); /* whoever wrote it is dead */
         /* One that is larger than all may be takes the room of all others, and no more. */
         put_file(dir, "dump-20261119-040000-1.assay", DUMP_FOLDER_BYTES, 1);
         assert_int_equal(
             dump_folder_put(fd, START_NS, image, sizeof(image), put, sizeof(put), &err), 0);
-        assert_false(is_there(dir, "dump-20261119-040000-1.assay"));
-        assert_true(is_there(dir, put));
+        assert_false(is_present(dir, "dump-20261119-040000-1.assay"));
+        assert_true(is_present(dir, put));
         close(fd);
 }
 
@@ -451,7 +451,7 @@ static void runs_are_found(void **state UNUSED)
         assert_int_equal(list[0].pid, getpid());
         assert_string_equal(list[0].program, "serve");
         assert_string_equal(list[0].folder, dir);
-        assert_false(is_there(dir, ".run-999999"));
+        assert_false(is_present(dir, ".run-999999"));
         struct dump_status s = {.asked_mono_ns = 77};
         snprintf(s.file, sizeof(s.file), "dump-20261119-030507-1.assay");
         dump_run_update(run, &s);
@@ -467,7 +467,7 @@ static void runs_are_found(void **state UNUSED)
         assert_int_equal(dump_run_ask(&list[0], &err), -ESRCH);
         dump_run_close(run);
         snprintf(path, sizeof(path), ".run-%d", getpid());
-        assert_false(is_there(dir, path));
+        assert_false(is_present(dir, path));
         free(list);
 }
 

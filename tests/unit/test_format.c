@@ -42,12 +42,12 @@ static void a_value_by_its_unit(void **state UNUSED)
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 char text[FORMAT_MAX];
-                const char *const told[] = {rows[i].full, rows[i].words, rows[i].brief,
-                                            rows[i].fine};
+                const char *const reported[] = {rows[i].full, rows[i].words, rows[i].brief,
+                                                rows[i].fine};
                 for (enum format_style s = FORMAT_FULL; s <= FORMAT_FINE; s++) {
                         format_value(text, sizeof(text), s, rows[i].unit, value_ok(rows[i].v));
-                        if (strcmp(text, told[s]) != 0)
-                                fail_msg("%s: '%s', not '%s'", rows[i].why, text, told[s]);
+                        if (strcmp(text, reported[s]) != 0)
+                                fail_msg("%s: '%s', not '%s'", rows[i].why, text, reported[s]);
                         format_value(text, sizeof(text), s, rows[i].unit,
                                      value_missing(STATE_DENIED));
                         assert_string_equal(text, "--");

@@ -376,7 +376,7 @@ static struct state_file *reopen(struct state_file *f)
 
 static void test_state(void **state)
 {
-        struct integrals in = {.created_ns = 77, .there = 1u << INTEGRAL_ENERGY}, back;
+        struct integrals in = {.created_ns = 77, .present = 1u << INTEGRAL_ENERGY}, back;
         char path[128];
         (void)state;
         assert_non_null(mkdtemp(folder));
@@ -481,7 +481,7 @@ static void test_state_that_is_old(void **state)
         };
         (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-                struct integrals in = {.created_ns = 77, .there = 1u << INTEGRAL_ENERGY}, back;
+                struct integrals in = {.created_ns = 77, .present = 1u << INTEGRAL_ENERGY}, back;
                 char path[160], other[160];
                 snprintf(folder, sizeof(folder), "/tmp/assay-state-XXXXXX");
                 assert_non_null(mkdtemp(folder));

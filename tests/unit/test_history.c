@@ -30,7 +30,7 @@ static void keeps_the_last(void **state UNUSED)
                 push(h, 0, i * 10, i);
         assert_int_equal(copy(h, 0, 0, INT64_MAX, p, ARRAY_LEN(p)), 4);
         for (int i = 0; i < 4; i++) {
-                assert_true(p[i].there);
+                assert_true(p[i].present);
                 assert_int_equal(p[i].wall_ns, (6 + i) * 10);
                 assert_true((int)p[i].v == 6 + i);
         }
@@ -53,9 +53,9 @@ static void missing_stays_missing(void **state UNUSED)
         push(h, 2, 30, 7); /* entity 0 is not in this frame */
         push(h, 0, 40, 3);
         assert_int_equal(copy(h, 0, 0, 100, p, 8), 4);
-        assert_true(p[0].there && !p[1].there && !p[2].there && p[3].there);
+        assert_true(p[0].present && !p[1].present && !p[2].present && p[3].present);
         assert_int_equal(copy(h, 2, 0, 100, p, 8), 4);
-        assert_true(!p[0].there && p[2].there && !p[3].there);
+        assert_true(!p[0].present && p[2].present && !p[3].present);
         history_close(h);
 }
 
@@ -69,7 +69,7 @@ static void forgets_overwritten(void **state UNUSED)
         for (int i = 3; i < 6; i++)
                 push(h, 1, i, 6);
         assert_int_equal(copy(h, 0, 0, 100, p, 8), 3);
-        assert_false(p[0].there || p[1].there || p[2].there);
+        assert_false(p[0].present || p[1].present || p[2].present);
         history_close(h);
 }
 

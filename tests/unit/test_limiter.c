@@ -198,7 +198,7 @@ static void rules(void **state UNUSED)
                                  held_by_words((enum held_by)l.held_by));
                 if (l.limiter == LIMITER_UNKNOWN && l.missing == 0)
                         fail_msg("%s: it does not say what is missing", rows[i].why);
-                assert_int_equal(l.missing & c.there, 0);
+                assert_int_equal(l.missing & c.present, 0);
         }
 }
 
@@ -327,9 +327,9 @@ static void programs_that_lack_cpus(void **state UNUSED)
                 struct limit l = limiter_decide(&c, &s, false);
                 if (l.limiter != given[i].limiter)
                         fail_msg("%s: %s", given[i].why, limiter_name((enum limiter)l.limiter));
-                bool told = strstr(limiter_try((enum limiter)l.limiter, &c, FRAMEWORK_NONE),
-                                   "ask for more cores");
-                if (l.limiter != LIMITER_HOST_WAITING && told != given[i].lacks)
+                bool reported = strstr(limiter_try((enum limiter)l.limiter, &c, FRAMEWORK_NONE),
+                                       "ask for more cores");
+                if (l.limiter != LIMITER_HOST_WAITING && reported != given[i].lacks)
                         fail_msg("%s: advice", given[i].why);
         }
 }
@@ -378,7 +378,7 @@ static void video_engines(void **state UNUSED)
                 put(&c, CEILING_ENCODER, given[k].encoder);
                 put(&c, CEILING_JPEG, given[k].jpeg);
                 if (driver) {
-                        c.there &= ~CEILINGS_PROFILING;
+                        c.present &= ~CEILINGS_PROFILING;
                         put(&c, CEILING_CONTROLLER, given[k].engine * .15);
                         put(&c, CEILING_PCIE_IN, 0);
                 }
@@ -402,7 +402,7 @@ static void decoding_is_work(void **state UNUSED)
                         struct ceilings c = ceilings_given(&rows[22]);
                         put(&c, CEILING_DECODER, decodes * .4);
                         l = limit_window_add(&w, &c, (int64_t)i * 100000000,
-                                             &(struct limit_around){0});
+                                             &(struct limit_from_context){0});
                 }
                 assert_int_equal(l.limiter,
                                  decodes ? LIMITER_HOST_WAITING : LIMITER_IDLE_ALLOCATED);
@@ -443,7 +443,7 @@ static void clocks_that_move(void **state UNUSED)
                         struct ceilings c = ceilings_given(&rows[1]);
                         ceiling_set(&c, CEILING_CLOCK, rising ? 0.3 + 0.04 * i : 0.6);
                         l = limit_window_add(&w, &c, (int64_t)i * 100000000,
-                                             &(struct limit_around){0});
+                                             &(struct limit_from_context){0});
                 }
                 assert_int_equal(l.held_by, rising ? HELD_BY_NOTHING : HELD_BY_LOCKED);
         }
@@ -457,7 +457,7 @@ static void limits_follow_within_a_second(void **state UNUSED)
         struct ceilings before = ceilings_given(&rows[0]), after = ceilings_given(&rows[3]);
         for (int i = 0; i < 60; i++)
                 l = limit_window_add(&w, i < 40 ? &before : &after, (int64_t)i * 100000000,
-                                     &(struct limit_around){0});
+                                     &(struct limit_from_context){0});
         assert_int_equal(l.limiter, LIMITER_MEMORY_BANDWIDTH);
 }
 

@@ -30,7 +30,7 @@ static const struct raw *value(const struct batch *b, size_t row, enum nvml_fiel
         return &b->readings[row].values[NVML_TEXT_COUNT + f];
 }
 
-static bool is_there(const struct batch *b, size_t row, enum nvml_field f)
+static bool is_present(const struct batch *b, size_t row, enum nvml_field f)
 {
         return value(b, row, f)->state == STATE_OK || value(b, row, f)->state == STATE_STALE;
 }
@@ -111,7 +111,7 @@ static void beats_are_even(void **state UNUSED)
         struct source *s = open_source(100 * NS_PER_MS);
         for (int i = 0; i < 20; i++) {
                 next(s, &b);
-                assert_true(is_there(&b, 0, NVML_FIELD_GPM_SM));
+                assert_true(is_present(&b, 0, NVML_FIELD_GPM_SM));
                 even += b.mono_ns - last > 80 * NS_PER_MS && b.mono_ns - last < 120 * NS_PER_MS;
                 last = b.mono_ns;
         }
@@ -177,7 +177,7 @@ static void slow_calls_recover(void **state UNUSED)
         }
         assert_in_range(stale, 2, 14);
         assert_int_equal(value(&b, 0, NVML_FIELD_POWER)->num, 8);
-        assert_true(is_there(&b, 0, NVML_FIELD_GPM_SM));
+        assert_true(is_present(&b, 0, NVML_FIELD_GPM_SM));
         source_nvml.close(s);
 }
 
@@ -215,7 +215,7 @@ static void vanishes_and_returns(void **state UNUSED)
         for (int i = 0; i < 60 && !back; i++) {
                 next(s, &b);
                 assert_int_equal(value(&b, 0, NVML_FIELD_LOST)->num, 0);
-                assert_true(is_there(&b, 0, NVML_FIELD_UTIL_GPU));
+                assert_true(is_present(&b, 0, NVML_FIELD_UTIL_GPU));
                 bool lost = value(&b, 1, NVML_FIELD_LOST)->num > 0;
                 back = gone && !lost;
                 gone |= lost;
@@ -276,7 +276,7 @@ static void numbers_of_gpus(void **state UNUSED)
                 assert_int_equal(b.n, counts[i]);
                 for (size_t g = 0; g < b.n; g++) {
                         assert_int_equal(b.readings[g].who.index, g);
-                        assert_true(is_there(&b, g, NVML_FIELD_POWER));
+                        assert_true(is_present(&b, g, NVML_FIELD_POWER));
                 }
                 source_nvml.close(s);
         }

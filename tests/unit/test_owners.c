@@ -268,7 +268,7 @@ static void test_slots(void **state)
 
 static void test_counters_text(void **state)
 {
-        struct integrals in = {.there = 1u << INTEGRAL_OBSERVED}, back;
+        struct integrals in = {.present = 1u << INTEGRAL_OBSERVED}, back;
         struct strbuf text = {0};
         (void)state;
         in.v[INTEGRAL_OBSERVED] = 1.0 / 3;
@@ -286,7 +286,7 @@ static void test_counters_text(void **state)
         counters_parse(strbuf_str(&text), &back);
         assert_memory_equal(&in, &back, sizeof(in));
         counters_parse("unknown=5\nobserved=-1\nclass nonsense=3\n=\nobserved\n", &back);
-        assert_int_equal(back.there & ~(1u << INTEGRAL_OBSERVED), 0);
+        assert_int_equal(back.present & ~(1u << INTEGRAL_OBSERVED), 0);
         assert_true(back.v[INTEGRAL_OBSERVED] == 0);
         strbuf_finish(&text);
 }

@@ -64,8 +64,8 @@ static void a_host_comes_back_whole(void **state UNUSED)
         struct stock *stock = stock_new();
         assert_true(h && stock);
         fill_host(h);
-        struct around *kept = around_make(stock, h);
-        struct host *back = around_host(kept);
+        struct host_snapshot *kept = host_snapshot_make(stock, h);
+        struct host *back = host_snapshot_host(kept);
         assert_non_null(back);
         assert_int_equal(back->tick, 1);
         assert_int_equal(back->asked, 2);
@@ -84,7 +84,7 @@ static void a_host_comes_back_whole(void **state UNUSED)
                 assert_string_equal(back->gpus[i], h->gpus[i]);
         compare_levels(back, h);
         free(back);
-        around_unref(kept);
+        host_snapshot_unref(kept);
         stock_close(stock);
         free(h);
 }
@@ -96,27 +96,27 @@ static void a_part_is_used_again(void **state UNUSED)
         struct stock *stock = stock_new();
         assert_true(h && stock);
         fill_host(h);
-        struct around *first = around_make(stock, h);
-        around_unref(first);
+        struct host_snapshot *first = host_snapshot_make(stock, h);
+        host_snapshot_unref(first);
         *h = (struct host){.tick = 9};
-        struct around *second = around_make(stock, h);
-        struct host *back = around_host(second);
+        struct host_snapshot *second = host_snapshot_make(stock, h);
+        struct host *back = host_snapshot_host(second);
         assert_ptr_equal(first, second);
         assert_int_equal(back->tick, 9);
         assert_int_equal(back->missed, 0);
         assert_int_equal(back->n_cores + back->n_gpus, 0);
         compare_levels(back, h);
         free(back);
-        around_unref(second);
+        host_snapshot_unref(second);
         stock_close(stock);
         free(h);
 }
 
 static void nothing_is_no_host(void **state UNUSED)
 {
-        assert_null(around_host(NULL));
-        assert_null(around_ref(NULL));
-        around_unref(NULL);
+        assert_null(host_snapshot_host(NULL));
+        assert_null(host_snapshot_ref(NULL));
+        host_snapshot_unref(NULL);
 }
 
 int main(void)

@@ -141,7 +141,7 @@ static void put_file(const struct rig *r, const char *name, const char *text)
         fclose(f);
 }
 
-static bool there(const struct rig *r, const char *name)
+static bool present(const struct rig *r, const char *name)
 {
         char path[128];
         snprintf(path, sizeof(path), "%s/%s", r->dir, name);
@@ -172,7 +172,7 @@ static void test_damage(void **state)
                 put_file(&r, cases[i].name, cases[i].text);
                 reopen(&r, true, 1000, "a");
                 add(&r, 7, "good");
-                if (there(&r, cases[i].name) != (cases[i].kept || cases[i].lost > 0))
+                if (present(&r, cases[i].name) != (cases[i].kept || cases[i].lost > 0))
                         fail_msg("%s", cases[i].why);
                 expect(&r, "good", 7, cases[i].lost);
                 stop(&r);

@@ -49,7 +49,7 @@ static void outliers(void **state UNUSED)
 
 /* ---- steps ---- */
 
-enum marks { OWN, WAITING, WHOLE, OWN_TOLD_LATE };
+enum marks { OWN, WAITING, WHOLE, OWN_REPORTED_LATE };
 
 static const struct {
         const char *why;
@@ -64,7 +64,8 @@ static const struct {
 } jobs[] = {
     {"own work, a fifth longer", OWN, 4, 100, 2, 0.2, 0, 0, 0.01, true, true},
     {"waiting: the short one", WAITING, 4, 100, 2, 0.2, 0, 0, 0.01, true, true},
-    {"own work, told when all are ready", OWN_TOLD_LATE, 4, 100, 1, 0.2, 0, 0, 0.01, true, true},
+    {"own work, told when all are ready", OWN_REPORTED_LATE, 4, 100, 1, 0.2, 0, 0, 0.01, true,
+     true},
     {"whole steps show nothing", WHOLE, 4, 100, 2, 0.2, 0, 0, 0.01, false, false},
     {"since the middle", OWN, 4, 100, 0, 0.3, 50, 0, 0.01, true, true},
     {"one in fifty", OWN, 8, 400, 5, 2, 0, 50, 0.01, true, false},
@@ -99,7 +100,7 @@ static void add(struct job_rank *r, enum marks marks, double begin, double ready
         case WHOLE:
                 job_add_step(r, "step", begin, end - begin);
                 break;
-        case OWN_TOLD_LATE:
+        case OWN_REPORTED_LATE:
                 job_add_step(r, "compute", end - (ready - begin), ready - begin);
                 break;
         }
@@ -253,7 +254,7 @@ static void live(void **state UNUSED)
                                 live_rank_add(&ranks[i], &s, (int64_t)t * 1000000000 + 1);
                                 list[i] = &ranks[i];
                         }
-                        live_judge(list, fleets[row].n, scratch, out, late);
+                        live_find_late(list, fleets[row].n, scratch, out, late);
                 }
                 for (size_t i = 0; i < fleets[row].n; i++) {
                         unsigned expected = i == fleets[row].odd ? fleets[row].late : 0;
@@ -370,7 +371,7 @@ static void marks_that_tell(void **state UNUSED)
                         }
                 }
                 assert_int_equal(job_steps(&j, &v), 0);
-                assert_int_equal(v.tells, own);
+                assert_int_equal(v.shows_own_time, own);
                 assert_string_equal(v.name, own ? "compute" : "step");
                 free(v.ranks);
                 job_finish(&j);
@@ -462,7 +463,7 @@ static void causes(void **state UNUSED)
                 j.ranks = calloc(j.n, sizeof(*j.ranks));
                 for (size_t i = 0; i < j.n; i++)
                         make_rank(&j.ranks[i], i, i == 4 ? &judged[row].odd : &judged[row].others);
-                assert_int_equal(job_judge(&j), 0);
+                assert_int_equal(job_find_stragglers(&j), 0);
                 enum straggler_cause said =
                     j.n_stragglers > 0 ? j.stragglers[0].cause : CAUSE_COUNT;
                 if (j.n_stragglers > 1 || said != judged[row].cause ||
@@ -493,7 +494,7 @@ static void waits_for_its_group(void **state UNUSED)
         for (size_t k = 0; k < 6; k++)
                 j.ranks[1].use.pauses[j.ranks[1].use.n_pauses++] = (struct job_pause){
                     (110 + 10 * (int64_t)k) * SECOND, (113 + 10 * (int64_t)k) * SECOND};
-        assert_int_equal(job_judge(&j), 0);
+        assert_int_equal(job_find_stragglers(&j), 0);
         assert_int_equal(j.n_stragglers, 1);
         assert_int_equal(j.stragglers[0].rank, 0);
         assert_int_equal(j.stragglers[0].cause, CAUSE_LINK);
@@ -518,7 +519,7 @@ static void pauses_by_another_clock(void **state UNUSED)
                                         j.ranks[i].track.v[JOB_ENGINE][at / SECOND - 1 + b] = 0;
                         }
                 }
-                assert_int_equal(job_judge(&j), 0);
+                assert_int_equal(job_find_stragglers(&j), 0);
                 assert_int_equal(j.n_stragglers, all ? 0 : 1);
                 if (!all)
                         assert_int_equal(j.stragglers[0].cause, CAUSE_PAUSES);

@@ -225,9 +225,9 @@ static void vendors(void **state UNUSED)
                         got[k] = select_includes(&s, &e[k]) ? '1' : '0';
                 if (strcmp(got, cases[i].expected) != 0)
                         fail_msg("%s: '%s' chose %s", cases[i].why, cases[i].variables, got);
-                bool told = select_unmatched(&s, token, sizeof(token)) != NULL;
-                if (told != (cases[i].unmatched != NULL) ||
-                    (told && strcmp(token, cases[i].unmatched) != 0))
+                bool reported = select_unmatched(&s, token, sizeof(token)) != NULL;
+                if (reported != (cases[i].unmatched != NULL) ||
+                    (reported && strcmp(token, cases[i].unmatched) != 0))
                         fail_msg("%s: '%s' is told as unmatched", cases[i].why, token);
         }
 }
@@ -245,7 +245,7 @@ static void absent_vendor(void **state UNUSED)
 }
 
 /* A capture or an exporter tells numbers, and perhaps a host. */
-static void told(void **state UNUSED)
+static void reported(void **state UNUSED)
 {
         static const struct {
                 const char *variables, *host, *said;
@@ -268,7 +268,7 @@ static void told(void **state UNUSED)
                 char got[5] = "";
                 snprintf(variables, sizeof(variables), "%s", cases[i].variables);
                 assert_int_equal(
-                    select_choose_told(NULL, false, cases[i].host, from_variables, &s, NULL), 0);
+                    select_choose_noting(NULL, false, cases[i].host, from_variables, &s, NULL), 0);
                 for (int k = 0; k < 4; k++) {
                         struct entity e = {.kind = ENTITY_GPU, .index = k, .gi = -1, .ci = -1};
                         entity_set_text(&e, ENTITY_TEXT_HOST, cases[i].said, strlen(cases[i].said));
@@ -277,7 +277,7 @@ static void told(void **state UNUSED)
                 if (strcmp(got, cases[i].expected) != 0)
                         fail_msg("%s: '%s' chose %s", cases[i].why, cases[i].variables, got);
                 assert_int_equal(
-                    select_choose_told(NULL, true, cases[i].host, from_variables, &s, NULL), 0);
+                    select_choose_noting(NULL, true, cases[i].host, from_variables, &s, NULL), 0);
                 assert_true(s.all);
         }
 }
@@ -298,7 +298,7 @@ int main(void)
             cmocka_unit_test(lists),         cmocka_unit_test(flat_numbers),
             cmocka_unit_test(environment),   cmocka_unit_test(vendors),
             cmocka_unit_test(absent_vendor), cmocka_unit_test(too_many),
-            cmocka_unit_test(told),
+            cmocka_unit_test(reported),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,7 +92,7 @@ static void random_blocks(void **state UNUSED)
                         assert_int_equal(block_decode(&back, blob, i), cells[i]);
                 /* A place beyond the last byte is missing, not memory of others. */
                 if (c.bits > 0)
-                        assert_false(cell_there(block_decode(&c, blob, n + 8)));
+                        assert_false(cell_is_set(block_decode(&c, blob, n + 8)));
         }
 }
 

@@ -73,13 +73,13 @@ static void fill(struct host *h, int tick)
         }
         for (size_t i = 0; i < HOST_SERIES_COUNT; i++) {
                 for (size_t k = 0; k < host_series_items(i); k++) {
-                        bool there = host_series_scope(i) == METRIC_SCOPE_CORE ? k < h->n_cores
-                                     : host_series_scope(i) == METRIC_SCOPE_SERVING
-                                         ? k < h->n_servings
-                                     : host_scope_has_gpus(host_series_scope(i))
-                                         ? k % HOST_GPUS_MAX < h->n_gpus
-                                         : true;
-                        if (there && host_series_kept(i))
+                        bool present = host_series_scope(i) == METRIC_SCOPE_CORE ? k < h->n_cores
+                                       : host_series_scope(i) == METRIC_SCOPE_SERVING
+                                           ? k < h->n_servings
+                                       : host_scope_has_gpus(host_series_scope(i))
+                                           ? k % HOST_GPUS_MAX < h->n_gpus
+                                           : true;
+                        if (present && host_series_kept(i))
                                 *host_value(h, i, k) = made_up(i, k, tick);
                 }
         }

@@ -60,7 +60,7 @@ static void counts_and_newest(void **state UNUSED)
         assert_int_equal(live->log.n_processes, 2);
         assert_int_equal(live->log.n_threads, 2);
         assert_int_equal(live->window.n, 3);
-        assert_int_equal(live->window.counts[0].looks, 2);
+        assert_int_equal(live->window.counts[0].n_samples, 2);
         assert_float_equal(live->window.counts[0].seconds, 0.1, 1e-9);
         assert_int_equal(live->span_ns, 2 * NS_PER_S);
         assert_int_equal(stack_live_thread(live, 10)->stack, 4);

@@ -392,7 +392,7 @@ static void a_day(void **state UNUSED)
 static void many_gpus(void **state UNUSED)
 {
         static const struct {
-                size_t n, told, left_out;
+                size_t n, reported, left_out;
         } cases[] = {{65, 65, 0}, {300, 300, 0}, {STRETCH_GPUS_MAX + 6, STRETCH_GPUS_MAX, 6}};
         for (size_t k = 0; k < ARRAY_LEN(cases); k++) {
                 size_t n = cases[k].n;
@@ -416,12 +416,12 @@ static void many_gpus(void **state UNUSED)
                         assert_int_equal(stretches_add(&s, &f), 0);
                 }
                 assert_int_equal(stretches_cut(&s, NULL, 0, &list), 0);
-                assert_int_equal(list.n_gpus, cases[k].told);
+                assert_int_equal(list.n_gpus, cases[k].reported);
                 assert_int_equal(list.left_out, cases[k].left_out);
                 assert_true(s.n * s.n_buckets <= STRETCH_BUCKETS_ALL);
                 assert_int_equal(list.n, 2);
                 assert_int_equal(stretch_gpus(&list.list[0]) + stretch_gpus(&list.list[1]),
-                                 cases[k].told);
+                                 cases[k].reported);
                 assert_string_equal(list.gpus[64].label, "64");
                 assert_true(gpu_set_has(&list.list[0].gpus, 64) !=
                             gpu_set_has(&list.list[1].gpus, 64));

@@ -317,7 +317,7 @@ static void memory_unused_for_a_while(void **state UNUSED)
                     &(struct tick){.used_gb = 1,
                                    .gr = i % 4 ? 0.5 : 0,
                                    .workload = i % 4 ? WORKLOAD_MIXED : WORKLOAD_IDLE});
-        summary_judge(&s, &thresholds);
+        summary_set_tags(&s, &thresholds);
         assert_int_equal(s.scopes[0].gpus[0]->allocated_unused, 10);
         assert_int_equal(s.scopes[0].n_tags, 1);
         assert_int_equal(s.scopes[0].tags[0].tag, TAG_NORMAL);
@@ -387,7 +387,7 @@ static void tags(void **state UNUSED)
                 assert_int_equal(summary_init(&s, NULL, 0, false), 0);
                 for (int k = 0; k < 40; k++)
                         add(&s, k, k % 2 ? &cases[i].odd : &cases[i].even);
-                summary_judge(&s, &thresholds);
+                summary_set_tags(&s, &thresholds);
                 if (s.scopes[0].tags[0].tag != cases[i].tag)
                         fail_msg("%s: %s", cases[i].reason, tag_name(s.scopes[0].tags[0].tag));
                 summary_finish(&s);
@@ -403,7 +403,7 @@ static void a_tag_at_its_threshold(void **state UNUSED)
         assert_int_equal(summary_init(&s, NULL, 0, false), 0);
         for (int k = 0; k < 40; k++)
                 add(&s, k, &t);
-        summary_judge(&s, &thresholds);
+        summary_set_tags(&s, &thresholds);
         assert_int_equal(s.scopes[0].tags[0].tag, TAG_GPU_UTIL_BOUND);
         assert_float_equal(s.scopes[0].tags[0].score, 0.5, 0);
         summary_finish(&s);
@@ -442,7 +442,7 @@ static void the_level_has_tags_too(void **state UNUSED)
         assert_int_equal(summary_init(&s, NULL, 0, false), 0);
         for (int i = 0; i < 11; i++)
                 add_host(&s, i, 6, i == 5 ? 0.95 : 0.3, 0);
-        summary_judge(&s, &thresholds);
+        summary_set_tags(&s, &thresholds);
         const struct level_summary *l = &s.scopes[0].level;
         assert_int_equal(s.scopes[0].n_tags, 2);
         assert_int_equal(s.scopes[0].tags[0].tag, TAG_MEMORY_BOUND); /* the higher score first */
@@ -497,7 +497,7 @@ static void gpu_tags_are_the_levels(void **state UNUSED)
                         summary_add_level(&s, &h, cases[i].level);
                         add(&s, k, &busy);
                 }
-                summary_judge(&s, &thresholds);
+                summary_set_tags(&s, &thresholds);
                 if (s.scopes[0].tags[0].tag != cases[i].tag)
                         fail_msg("%s: %s", cases[i].reason, tag_name(s.scopes[0].tags[0].tag));
                 summary_finish(&s);

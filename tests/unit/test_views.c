@@ -588,8 +588,8 @@ static void scene_stacks(struct scene *s)
         where = (struct where){.n = 1,
                                .parts = {{.rule = rules[0],
                                           .n = 1,
-                                          .looks = 600,
-                                          .places = {{.share = 0.81, .looks = 486}}}}};
+                                          .n_samples = 600,
+                                          .places = {{.share = 0.81, .n_samples = 486}}}}};
         struct stack_place place = stack_find_place(stack_table, decode);
         where_fill_line(stack_table, stack_node(stack_table, place.own)->frame,
                         &where.parts[0].places[0].own);
@@ -631,8 +631,9 @@ static char ink_letter(const struct cell *cell)
 
 static char mono_letter(const struct cell *cell)
 {
-        uint8_t attr = cell->attr | theme_look(THEME_MONO, DEPTH_MONO, (enum ink)cell->fg).attr |
-                       theme_look(THEME_MONO, DEPTH_MONO, (enum ink)cell->bg).attr;
+        uint8_t attr = cell->attr |
+                       theme_appearance(THEME_MONO, DEPTH_MONO, (enum ink)cell->fg).attr |
+                       theme_appearance(THEME_MONO, DEPTH_MONO, (enum ink)cell->bg).attr;
         return ".buUrRxX"[attr & 7];
 }
 
@@ -1059,7 +1060,7 @@ static void limiters_are_logged_without_flapping(void **state UNUSED)
 static void classes_are_logged(void **state UNUSED)
 {
         struct scene *s = calloc(1, sizeof(*s));
-        size_t told = 0;
+        size_t reported = 0;
         open_fleet(s, 1, no_change);
         finish_open(s);
         play(s, 30, always);
@@ -1071,8 +1072,8 @@ static void classes_are_logged(void **state UNUSED)
                 assert_int_equal(ui_update(&s->ui, &s->data), 0);
         }
         for (size_t i = 0; i < s->ui.n_log; i++)
-                told += strstr(s->ui.log[i % UI_LOG_MAX].text, "memory-bound, was ") != NULL;
-        assert_int_equal(told, 1);
+                reported += strstr(s->ui.log[i % UI_LOG_MAX].text, "memory-bound, was ") != NULL;
+        assert_int_equal(reported, 1);
         close_scene(s);
 }
 

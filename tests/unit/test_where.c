@@ -69,13 +69,13 @@ static void end(struct rig *r)
 }
 
 static void add(struct rig *r, int second, uint32_t thread, uint32_t stack, enum stack_state state,
-                uint32_t looks)
+                uint32_t n_samples)
 {
         struct stack_count c = {.thread = thread,
                                 .stack = stack,
-                                .looks = looks,
+                                .n_samples = n_samples,
                                 .state = (uint8_t)state,
-                                .seconds = looks * 0.05};
+                                .seconds = n_samples * 0.05};
         struct stack_window w = {.n = 1, .counts = &c};
         assert_int_equal(where_add(&r->finder, &r->list, &r->log, second, &w), 0);
 }
@@ -105,7 +105,7 @@ static void code_is_the_holders(void **state UNUSED)
         assert_non_null(w);
         assert_int_equal(w->n, 1);
         assert_string_equal(w->parts[0].rule->name, "code");
-        assert_int_equal(w->parts[0].looks, 40);
+        assert_int_equal(w->parts[0].n_samples, 40);
         assert_float_equal(w->parts[0].seconds, 2.0, 1e-9);
         assert_int_equal(w->parts[0].n, 2);
         const struct where_place *p = w->parts[0].places;
@@ -133,7 +133,7 @@ static void input_is_the_workers_and_who_waits(void **state UNUSED)
         /* One line, whatever it is in: the most frequent is shown. */
         assert_int_equal(w->parts[0].n, 1);
         assert_float_equal(w->parts[0].places[0].share, 1, 1e-9);
-        assert_int_equal(w->parts[0].places[0].looks, 80);
+        assert_int_equal(w->parts[0].places[0].n_samples, 80);
         assert_string_equal(w->parts[0].places[0].inner.file, "");
         assert_string_equal(w->parts[1].rule->name, "main");
         assert_int_equal(w->parts[1].places[0].own.line, 88);
@@ -356,7 +356,7 @@ static void storage_is_calls_on_files(void **state UNUSED)
         struct stack_count c = {.thread = 1,
                                 .stack = r.work_line,
                                 .call = stack_intern_text(r.table, "read", 4),
-                                .looks = 25,
+                                .n_samples = 25,
                                 .state = STACK_WAITING,
                                 .seconds = 1};
         struct stack_window w = {.n = 1, .counts = &c};
@@ -364,7 +364,7 @@ static void storage_is_calls_on_files(void **state UNUSED)
         add(&r, 2, 0, r.main_line, STACK_RUNNING, 300);
         const struct where *found = conclude(&r);
         assert_non_null(found);
-        assert_int_equal(found->parts[0].looks, 25);
+        assert_int_equal(found->parts[0].n_samples, 25);
         assert_int_equal(found->parts[0].places[0].own.line, 212);
         end(&r);
         begin(&r, LIMITER_HOST_STORAGE);
@@ -448,23 +448,23 @@ static void now_is_one_gpu(void **state UNUSED)
         struct stack_count counts[] = {
             {.thread = 0,
              .stack = r.json_line,
-             .looks = 30,
+             .n_samples = 30,
              .state = STACK_RUNNING,
              .seconds = 1.5},
             {.thread = 1,
              .stack = r.main_line,
-             .looks = 90,
+             .n_samples = 90,
              .state = STACK_RUNNING,
              .seconds = 4.5},
         };
         struct stack_window window = {.n = 2, .counts = counts};
         assert_int_equal(where_find_now(&list, &r.log, &window, "0", LIMITER_HOST_CODE, &w), 0);
         assert_int_equal(w.n, 1);
-        assert_int_equal(w.parts[0].looks, 30);
+        assert_int_equal(w.parts[0].n_samples, 30);
         assert_int_equal(w.parts[0].places[0].own.line, 212);
         assert_int_equal(where_find_now(&list, &r.log, &window, "1", LIMITER_HOST_CODE, &w), 0);
-        assert_int_equal(w.parts[0].looks, 90);
-        counts[0].looks = 3; /* too few to say anything */
+        assert_int_equal(w.parts[0].n_samples, 90);
+        counts[0].n_samples = 3; /* too few to say anything */
         assert_int_equal(where_find_now(&list, &r.log, &window, "0", LIMITER_HOST_CODE, &w), 0);
         assert_int_equal(w.n, 0);
         end(&r);

@@ -17,12 +17,12 @@ struct rank_case {
         char state; /* R, S, D; T and t: halted */
         unsigned places;
         double busy, wakes;
-        enum look_figure figure; /* one figure, where value is above 0 */
+        enum snapshot_figure figure; /* one figure, where value is above 0 */
         double value;
 };
 
-#define REDUCE 10, "all_reduce", "recvfrom", "socket", 'S', 1, 0, 0, LOOK_IO, 0
-#define QUIET 1, 0, 0, LOOK_IO, 0
+#define REDUCE 10, "all_reduce", "recvfrom", "socket", 'S', 1, 0, 0, SNAPSHOT_IO, 0
+#define QUIET 1, 0, 0, SNAPSHOT_IO, 0
 
 static const struct {
         const char *why;
@@ -36,8 +36,8 @@ static const struct {
      2,
      2,
      2,
-     {{10, "", "", "", 'R', 8, 0.9, 50, LOOK_MINOR, 5000},
-      {11, "", "", "", 'R', 8, 0.9, 50, LOOK_MINOR, 5000}},
+     {{10, "", "", "", 'R', 8, 0.9, 50, SNAPSHOT_MINOR, 5000},
+      {11, "", "", "", 'R', 8, 0.9, 50, SNAPSHOT_MINOR, 5000}},
      WHY_FINE,
      WHY_CAUSE_COUNT,
      -1},
@@ -45,7 +45,7 @@ static const struct {
      3,
      3,
      3,
-     {{20, "read", "read", "/data/ckpt", 'S', 1, 0.02, 9, LOOK_IO, 1e8}, {REDUCE}, {REDUCE}},
+     {{20, "read", "read", "/data/ckpt", 'S', 1, 0.02, 9, SNAPSHOT_IO, 1e8}, {REDUCE}, {REDUCE}},
      WHY_FINE,
      WHY_CAUSE_COUNT,
      -1},
@@ -85,7 +85,7 @@ static const struct {
      3,
      3,
      3,
-     {{REDUCE}, {20, "", "", "", 'R', 2, 1, 30, LOOK_IO, 0}, {REDUCE}},
+     {{REDUCE}, {20, "", "", "", 'R', 2, 1, 30, SNAPSHOT_IO, 0}, {REDUCE}},
      WHY_NOT_KNOWN,
      WHY_LOOP,
      1},
@@ -93,7 +93,7 @@ static const struct {
      3,
      3,
      3,
-     {{REDUCE}, {20, "", "", "", 'R', 2, 1, 30, LOOK_MINOR, 5000}, {REDUCE}},
+     {{REDUCE}, {20, "", "", "", 'R', 2, 1, 30, SNAPSHOT_MINOR, 5000}, {REDUCE}},
      WHY_FINE,
      WHY_CAUSE_COUNT,
      -1},
@@ -117,7 +117,7 @@ static const struct {
      3,
      3,
      3,
-     {{REDUCE}, {REDUCE}, {30, "recv", "recvfrom", "socket", 'S', 1, 0.01, 9, LOOK_IO, 0}},
+     {{REDUCE}, {REDUCE}, {30, "recv", "recvfrom", "socket", 'S', 1, 0.01, 9, SNAPSHOT_IO, 0}},
      WHY_FINE,
      WHY_CAUSE_COUNT,
      -1},
@@ -142,7 +142,7 @@ static const struct {
      1,
      1,
      1,
-     {{30, "", "futex", "", 'S', 1, 0.05, 200, LOOK_IO, 0}},
+     {{30, "", "futex", "", 'S', 1, 0.05, 200, SNAPSHOT_IO, 0}},
      WHY_FINE,
      WHY_CAUSE_COUNT,
      -1},
@@ -150,7 +150,7 @@ static const struct {
      3,
      3,
      3,
-     {{REDUCE}, {REDUCE}, {30, "", "", "", 'D', 1, 0.1, 50, LOOK_SWAP, 1e9}},
+     {{REDUCE}, {REDUCE}, {30, "", "", "", 'D', 1, 0.1, 50, SNAPSHOT_SWAP, 1e9}},
      WHY_FOUND,
      WHY_SWAPPED,
      2},
@@ -181,12 +181,12 @@ static const struct {
     {"other nodes have the rest", 2, 64, 2, {{REDUCE}, {REDUCE}}, WHY_NOT_KNOWN, WHY_TOGETHER, -1},
 };
 
-static uint32_t text(struct stack_look *l, const char *s)
+static uint32_t text(struct stack_snapshot *l, const char *s)
 {
         return stack_intern_text(l->table, s, strlen(s));
 }
 
-static uint32_t stack_of(struct stack_look *l, const struct rank_case *c)
+static uint32_t stack_of(struct stack_snapshot *l, const struct rank_case *c)
 {
         struct stack_frame own = {.file = text(l, "/job/train.py"),
                                   .function = text(l, "step"),
@@ -202,23 +202,25 @@ static uint32_t stack_of(struct stack_look *l, const struct rank_case *c)
                         : stack;
 }
 
-static void add_rank(struct stack_look *l, size_t rank, size_t world, size_t local,
+static void add_rank(struct stack_snapshot *l, size_t rank, size_t world, size_t local,
                      const struct rank_case *c)
 {
         const struct stack_process is = {
             .pid = 100 + (int32_t)rank, .ppid = 1, .access = STACK_READABLE};
-        struct look_process *p = stack_look_add_process(l, 0, &is);
-        struct look_thread *t = stack_look_add_thread(l);
+        struct snapshot_process *p = stack_snapshot_add_process(l, 0, &is);
+        struct snapshot_thread *t = stack_snapshot_add_thread(l);
         p->rank = value_ok((double)rank);
         p->world = value_ok((double)world);
         p->local = value_ok((double)local);
         p->watched_s = value_ok(10);
-        p->halt = c->state == 'T' ? LOOK_STOPPED : c->state == 't' ? LOOK_TRACED : LOOK_GOES_ON;
+        p->halt = c->state == 'T'   ? SNAPSHOT_STOPPED
+                  : c->state == 't' ? SNAPSHOT_TRACED
+                                    : SNAPSHOT_GOES_ON;
         p->tracer = c->state == 't' ? 77 : 0;
         if (c->value > 0)
                 p->figures[c->figure] = value_ok(c->value);
-        if (c->value > 0 && c->figure == LOOK_SWAP)
-                p->figures[LOOK_MAJOR] = value_ok(500);
+        if (c->value > 0 && c->figure == SNAPSHOT_SWAP)
+                p->figures[SNAPSHOT_MAJOR] = value_ok(500);
         t->tid = is.pid;
         t->is_main = true;
         t->state = c->state == 'R'   ? STACK_RUNNING
@@ -227,29 +229,29 @@ static void add_rank(struct stack_look *l, size_t rank, size_t world, size_t loc
         t->stack = stack_of(l, c);
         t->call = text(l, c->call);
         t->target = text(l, c->target);
-        t->looks = 40;
+        t->n_samples = 40;
         t->places = c->places;
         t->busy = t->ready = value_ok(c->busy);
         t->wakes = value_ok(c->wakes);
         t->idle_s = value_ok(41);
 }
 
-static void fill(struct stack_look *l, size_t at)
+static void fill(struct stack_snapshot *l, size_t at)
 {
-        assert_int_equal(stack_look_init(l), 0);
-        assert_non_null(stack_look_add_host(l, ""));
+        assert_int_equal(stack_snapshot_init(l), 0);
+        assert_non_null(stack_snapshot_add_host(l, ""));
         for (size_t i = 0; i < cases[at].n; i++)
                 add_rank(l, i, cases[at].world, cases[at].local, &cases[at].ranks[i]);
-        stack_look_settle(l);
+        stack_snapshot_settle(l);
 }
 
 static void concludes(void **state UNUSED)
 {
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-                struct stack_look look;
+                struct stack_snapshot snapshot;
                 struct why why;
-                fill(&look, i);
-                assert_int_equal(why_conclude(&look, NULL, &why), 0);
+                fill(&snapshot, i);
+                assert_int_equal(why_conclude(&snapshot, NULL, &why), 0);
                 enum why_cause cause = why.n_findings > 0 ? why.findings[0].cause : WHY_CAUSE_COUNT;
                 double rank = why.n_findings > 0 ? value_or(why.findings[0].rank, -1) : -1;
                 if (cases[i].cause == WHY_TOGETHER)
@@ -261,48 +263,48 @@ static void concludes(void **state UNUSED)
                                  cause < WHY_CAUSE_COUNT ? why_cause_info(cause)->name : "none",
                                  rank);
                 why_finish(&why);
-                stack_look_finish(&look);
+                stack_snapshot_finish(&snapshot);
         }
 }
 
 /* NCCL's word joins what was seen of the process, or names one that nothing else shows. */
 static void nccl_is_heard(void **state UNUSED)
 {
-        struct stack_look look;
+        struct stack_snapshot snapshot;
         struct ras_report ras = {0};
         struct why why;
-        fill(&look, 17);
+        fill(&snapshot, 17);
         struct ras_rank *r = ras_report_add(&ras);
         r->rank = value_ok(7); /* of its communicator */
         r->pid = 101;
         r->trouble = RAS_BEHIND;
         r->count = value_ok(41);
         r->most = value_ok(42);
-        assert_int_equal(why_conclude(&look, &ras, &why), 0);
+        assert_int_equal(why_conclude(&snapshot, &ras, &why), 0);
         assert_int_equal(why.outcome, WHY_FOUND);
         assert_int_equal(why.findings[0].cause, WHY_ORDER);
         assert_true(why.findings[0].rank.v == 1);
         assert_string_equal(why.findings[0].detail, "NCCL: it began 41 of 42 collectives");
         why_finish(&why);
         ras_report_finish(&ras);
-        stack_look_finish(&look);
+        stack_snapshot_finish(&snapshot);
 }
 
 /* A chain of parents that leads back to itself ends. */
 static void parents_in_a_ring(void **state UNUSED)
 {
-        struct stack_look look;
+        struct stack_snapshot snapshot;
         struct why why;
-        fill(&look, 0);
-        look.processes[0].is.ppid = 101;
-        look.processes[1].is.ppid = 100;
+        fill(&snapshot, 0);
+        snapshot.processes[0].is.ppid = 101;
+        snapshot.processes[1].is.ppid = 100;
         for (size_t i = 0; i < 2; i++)
-                look.processes[i].rank = value_missing(STATE_NONE);
-        stack_look_settle(&look);
-        assert_int_equal(why_conclude(&look, NULL, &why), 0);
+                snapshot.processes[i].rank = value_missing(STATE_NONE);
+        stack_snapshot_settle(&snapshot);
+        assert_int_equal(why_conclude(&snapshot, NULL, &why), 0);
         assert_int_equal(why.outcome, WHY_FINE);
         why_finish(&why);
-        stack_look_finish(&look);
+        stack_snapshot_finish(&snapshot);
 }
 
 int main(void)

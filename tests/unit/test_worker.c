@@ -30,7 +30,7 @@ static void work(void *arg)
         crew_lock(&t->crew);
         while (t->hang || !t->crew.stop) {
                 t->beats++;
-                crew_tell(&t->crew);
+                crew_request_stop(&t->crew);
                 crew_wait(&t->crew, clock_mono_ns() + NS_PER_MS);
         }
         crew_unlock(&t->crew);

@@ -53,7 +53,7 @@ static bool explain_clock(const struct diff_side *base, const struct diff_side *
         return true;
 }
 
-static enum limiter largest(const struct diff_side *side)
+static enum limiter largest_limiter(const struct diff_side *side)
 {
         enum limiter best = LIMITER_UNKNOWN;
         for (enum limiter l = 0; l < LIMITER_COUNT; l++)
@@ -61,7 +61,7 @@ static enum limiter largest(const struct diff_side *side)
         return best;
 }
 
-static bool tells(enum limiter l)
+static bool can_slow_a_run(enum limiter l)
 {
         return l != LIMITER_UNKNOWN && l != LIMITER_IDLE && l != LIMITER_HOST_STARTING;
 }
@@ -74,7 +74,7 @@ static bool explain_limiter(const struct diff_side *base, const struct diff_side
         enum limiter moved = LIMITER_COUNT;
         for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
                 double d = side_limiter(now, l) * row->now.v - side_limiter(base, l) * row->base.v;
-                if (tells(l) && d / change > best) {
+                if (can_slow_a_run(l) && d / change > best) {
                         best = d / change;
                         moved = l;
                 }
@@ -83,7 +83,8 @@ static bool explain_limiter(const struct diff_side *base, const struct diff_side
                 return false;
         *ret = (struct diff_cause){.kind = DIFF_CAUSE_LIMITER,
                                    .limiter = moved,
-                                   .other = row->change > 0 ? largest(base) : largest(now),
+                                   .other = row->change > 0 ? largest_limiter(base)
+                                                            : largest_limiter(now),
                                    .base = side_limiter(base, moved),
                                    .now = side_limiter(now, moved),
                                    .explains = MIN(best, 1),
@@ -101,8 +102,8 @@ static double startup_of(const struct diff_side *side)
 }
 
 /* Divides a figure into the time in which kernels ran and the rest; nothing when not known. */
-static void split(const struct diff_side *side, double figure, bool has_startup,
-                  struct value engine, struct value *ret_kernels, struct value *ret_gaps)
+static void split_by_kernels(const struct diff_side *side, double figure, bool has_startup,
+                             struct value engine, struct value *ret_kernels, struct value *ret_gaps)
 {
         double worked = figure - (has_startup ? startup_of(side) : 0);
         *ret_kernels = *ret_gaps = value_missing(STATE_NONE);
@@ -134,7 +135,7 @@ static bool moved_its_part(const struct diff_row *row, const struct diff_cause *
 
 /* What limits both sides alike is no reason yet: kernels or the time between them must have moved.
  */
-static bool refine(const struct diff_row *row, struct diff_cause *c)
+static bool refine_cause(const struct diff_row *row, struct diff_cause *c)
 {
         double change = row->now.v - row->base.v;
         if (!value_is_set(c->kernels_base) || !value_is_set(c->kernels_now))
@@ -159,7 +160,7 @@ static bool explain_time(const struct diff_side *base, const struct diff_side *n
         bool whole = strcmp(row->name, "run") == 0;
         double sample_s = MAX(diff_sample_s(&base->runs[0]), diff_sample_s(&now->runs[0]));
         bool limiter = explain_limiter(base, now, row, &c);
-        /* Start-up and work of whole runs are told apart to a sample. */
+        /* Start-up and work of whole runs are distinguished to a sample. */
         if (whole && fabs(row->now.v - row->base.v) < sample_s)
                 return false;
         if (!limiter)
@@ -167,8 +168,8 @@ static bool explain_time(const struct diff_side *base, const struct diff_side *n
                                         .other = LIMITER_UNKNOWN,
                                         .engine_base = SIDE_VALUE(base, engine),
                                         .engine_now = SIDE_VALUE(now, engine)};
-        split(base, row->base.v, whole, c.engine_base, &c.kernels_base, &c.gaps_base);
-        split(now, row->now.v, whole, c.engine_now, &c.kernels_now, &c.gaps_now);
+        split_by_kernels(base, row->base.v, whole, c.engine_base, &c.kernels_base, &c.gaps_base);
+        split_by_kernels(now, row->now.v, whole, c.engine_now, &c.kernels_now, &c.gaps_now);
         if (!limiter && !value_is_set(c.kernels_base))
                 return false;
         /* A share that moves because the rest of the step became shorter is a symptom. */
@@ -176,7 +177,7 @@ static bool explain_time(const struct diff_side *base, const struct diff_side *n
         bool is_symptom = !is_alike && !moved_its_part(row, &c);
         if (is_symptom)
                 c.limiter = c.other = LIMITER_UNKNOWN;
-        if ((is_alike || is_symptom) && !refine(row, &c))
+        if ((is_alike || is_symptom) && !refine_cause(row, &c))
                 return false;
         *ret = c;
         return c.kind != DIFF_CAUSE_NONE;
@@ -233,7 +234,7 @@ static const struct diff_row *find_part(const struct diff_side *base, const stru
         return best;
 }
 
-/* Where nothing tells of the GPUs, a phase may that surely moved the way the whole did. */
+/* Where nothing reports the GPUs, a phase may that surely moved the way the whole did. */
 static void explain_phase(const struct diff_side *base, const struct diff_side *now,
                           struct diff *ret)
 {
@@ -283,14 +284,14 @@ void diff_explain(const struct diff_side *base, const struct diff_side *now, str
 /* ---- parts ---- */
 
 /* The longest common list of limiters, from its end. */
-static size_t common(const struct diff_run *a, const struct diff_run *b, size_t i, size_t k,
-                     const uint16_t *table)
+static size_t longest_common_list(const struct diff_run *a, const struct diff_run *b, size_t i,
+                                  size_t k, const uint16_t *table)
 {
         return i < a->n_stretches && k < b->n_stretches ? table[i * (DIFF_STRETCHES_MAX + 1) + k]
                                                         : 0;
 }
 
-static bool matches(const struct diff_stretch *x, const struct diff_stretch *y)
+static bool stretches_match(const struct diff_stretch *x, const struct diff_stretch *y)
 {
         return x->limiter == y->limiter && x->before_work == y->before_work;
 }
@@ -317,17 +318,18 @@ void diff_align(const struct diff_run *a, const struct diff_run *b, struct diff 
                 for (size_t k = b->n_stretches; k-- > 0;) {
                         uint16_t down = table[(i + 1) * width + k],
                                  right = table[i * width + k + 1];
-                        table[i * width + k] = matches(&a->stretches[i], &b->stretches[k])
+                        table[i * width + k] = stretches_match(&a->stretches[i], &b->stretches[k])
                                                    ? (uint16_t)(table[(i + 1) * width + k + 1] + 1)
                                                    : MAX(down, right);
                 }
         }
         for (size_t i = 0, k = 0; i < a->n_stretches || k < b->n_stretches;) {
                 bool both = i < a->n_stretches && k < b->n_stretches;
-                if (both && matches(&a->stretches[i], &b->stretches[k]))
+                if (both && stretches_match(&a->stretches[i], &b->stretches[k]))
                         put_part(ret, &a->stretches[i++], &b->stretches[k++]);
                 else if (k == b->n_stretches ||
-                         (both && common(a, b, i + 1, k, table) >= common(a, b, i, k + 1, table)))
+                         (both && longest_common_list(a, b, i + 1, k, table) >=
+                                      longest_common_list(a, b, i, k + 1, table)))
                         put_part(ret, &a->stretches[i++], NULL);
                 else
                         put_part(ret, NULL, &b->stretches[k++]);

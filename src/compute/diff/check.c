@@ -11,7 +11,7 @@ struct checker {
         struct diff *d;
 };
 
-/* A place for a difference; one of each kind and side is told. NULL when it was told. */
+/* A place for a difference; one of each kind and side is reported. NULL when it was reported. */
 static struct diff_check *add_check(struct checker *c, enum diff_check_kind kind, bool is_new)
 {
         for (size_t i = 0; i < c->d->n_checks; i++) {
@@ -28,7 +28,7 @@ static struct diff_check *add_check(struct checker *c, enum diff_check_kind kind
         return check;
 }
 
-static void forbid(const struct checker *c, struct diff_check *check)
+static void forbid_verdict(const struct checker *c, struct diff_check *check)
 {
         enum diff_allow allow = diff_check_info(check->kind)->allow;
         check->is_grave = true;
@@ -36,7 +36,8 @@ static void forbid(const struct checker *c, struct diff_check *check)
         check->forbids = !check->allowed && !(allow != DIFF_ALLOW_NONE && c->d->identical);
 }
 
-static void text(struct checker *c, enum diff_check_kind kind, const char *base, const char *now)
+static void check_text(struct checker *c, enum diff_check_kind kind, const char *base,
+                       const char *now)
 {
         if (strcmp(base, now) == 0)
                 return;
@@ -45,13 +46,13 @@ static void text(struct checker *c, enum diff_check_kind kind, const char *base,
                 return;
         snprintf(check->base, sizeof(check->base), "%.150s", base);
         snprintf(check->now, sizeof(check->now), "%.150s", now);
-        /* What one side does not tell cannot be said to differ. */
+        /* What one side does not report cannot be said to differ. */
         if (diff_check_info(kind)->allow != DIFF_ALLOW_NONE && base[0] && now[0])
-                forbid(c, check);
+                forbid_verdict(c, check);
 }
 
-static struct diff_check *number(struct checker *c, enum diff_check_kind kind, struct value base,
-                                 struct value now, double tolerance)
+static struct diff_check *check_number(struct checker *c, enum diff_check_kind kind,
+                                       struct value base, struct value now, double tolerance)
 {
         if (!value_is_set(base) || !value_is_set(now) ||
             fabs(base.v - now.v) <= tolerance * fabs(base.v))
@@ -64,12 +65,12 @@ static struct diff_check *number(struct checker *c, enum diff_check_kind kind, s
         return check;
 }
 
-static void counts(struct checker *c, enum diff_check_kind kind, size_t base, size_t now)
+static void check_counts(struct checker *c, enum diff_check_kind kind, size_t base, size_t now)
 {
         struct diff_check *check =
-            number(c, kind, value_ok((double)base), value_ok((double)now), 0);
+            check_number(c, kind, value_ok((double)base), value_ok((double)now), 0);
         if (check)
-                forbid(c, check);
+                forbid_verdict(c, check);
 }
 
 /* What is wrong with a run itself, on whichever side it is. */
@@ -81,7 +82,7 @@ static void one_side(struct checker *c, enum diff_check_kind kind, bool is_new, 
                 return;
         snprintf(is_new ? check->now : check->base, DIFF_TEXT_MAX, "%s", text);
         *(is_new ? &check->now_v : &check->base_v) = v;
-        forbid(c, check);
+        forbid_verdict(c, check);
 }
 
 static void look_at(struct checker *c, const struct diff_run *run, bool is_new)
@@ -104,16 +105,16 @@ static bool is_same_model(const struct diff_run *a, const struct diff_run *b)
 
 /* GPUs of one side that worked for a good part of the time must have done something on the other.
  */
-static void work(struct checker *c, const struct diff_run *a, const struct diff_run *b)
+static void check_work(struct checker *c, const struct diff_run *a, const struct diff_run *b)
 {
         if (a->gpus == b->gpus && (a->busy > b->woken || b->busy > a->woken))
-                counts(c, DIFF_CHECK_AT_WORK, MAX(a->busy, MIN(a->woken, b->busy)),
-                       MAX(b->busy, MIN(b->woken, a->busy)));
+                check_counts(c, DIFF_CHECK_AT_WORK, MAX(a->busy, MIN(a->woken, b->busy)),
+                             MAX(b->busy, MIN(b->woken, a->busy)));
 }
 
 /* A name that only one side has; one line for all of them. */
-static void unmatched(struct checker *c, const struct diff_run *a, const struct diff_run *b,
-                      bool is_new)
+static void check_unmatched(struct checker *c, const struct diff_run *a, const struct diff_run *b,
+                            bool is_new)
 {
         struct diff_check *check = NULL;
         for (size_t i = 0; i < a->n_series; i++) {
@@ -154,25 +155,26 @@ static bool limits_something(const struct diff_run *run)
         return sum > 0;
 }
 
-static void compare(struct checker *c, const struct diff_run *a, const struct diff_run *b)
+static void check_runs(struct checker *c, const struct diff_run *a, const struct diff_run *b)
 {
         if (!a->unwatched && !b->unwatched && (a->gpus > 0 || b->gpus > 0)) {
-                counts(c, DIFF_CHECK_GPUS, a->gpus, b->gpus);
-                work(c, a, b);
+                check_counts(c, DIFF_CHECK_GPUS, a->gpus, b->gpus);
+                check_work(c, a, b);
                 if (!is_same_model(a, b))
-                        text(c, DIFF_CHECK_MODEL, a->model, b->model);
-                text(c, DIFF_CHECK_MIG, a->mig[0] ? a->mig : "off", b->mig[0] ? b->mig : "off");
+                        check_text(c, DIFF_CHECK_MODEL, a->model, b->model);
+                check_text(c, DIFF_CHECK_MIG, a->mig[0] ? a->mig : "off",
+                           b->mig[0] ? b->mig : "off");
         }
-        counts(c, DIFF_CHECK_RANKS, a->ranks, b->ranks);
-        text(c, DIFF_CHECK_DRIVER, a->driver, b->driver);
-        text(c, DIFF_CHECK_COMMAND, a->command, b->command);
-        text(c, DIFF_CHECK_SOURCE, a->source, b->source);
-        number(c, DIFF_CHECK_POWER_LIMIT, a->power_limit, b->power_limit, 0.01);
-        number(c, DIFF_CHECK_CLOCK_MAX, a->clock_max, b->clock_max, 0.005);
-        number(c, DIFF_CHECK_CLOCK, a->clock, b->clock, 0.02);
-        number(c, DIFF_CHECK_INTERVAL, a->interval_s, b->interval_s, 0.01);
+        check_counts(c, DIFF_CHECK_RANKS, a->ranks, b->ranks);
+        check_text(c, DIFF_CHECK_DRIVER, a->driver, b->driver);
+        check_text(c, DIFF_CHECK_COMMAND, a->command, b->command);
+        check_text(c, DIFF_CHECK_SOURCE, a->source, b->source);
+        check_number(c, DIFF_CHECK_POWER_LIMIT, a->power_limit, b->power_limit, 0.01);
+        check_number(c, DIFF_CHECK_CLOCK_MAX, a->clock_max, b->clock_max, 0.005);
+        check_number(c, DIFF_CHECK_CLOCK, a->clock, b->clock, 0.02);
+        check_number(c, DIFF_CHECK_INTERVAL, a->interval_s, b->interval_s, 0.01);
         if (limits_something(a) && limits_something(b))
-                text(c, DIFF_CHECK_BASIS, basis_words(a->basis), basis_words(b->basis));
+                check_text(c, DIFF_CHECK_BASIS, basis_words(a->basis), basis_words(b->basis));
 }
 
 /* Likely where it is so for any of its runs. */
@@ -196,11 +198,11 @@ void diff_check(const struct diff_side *base, const struct diff_side *now, unsig
                 look_at(&c, &now->runs[i], true);
         ret->basis = side_basis(base) == BASIS_DRIVER ? BASIS_DRIVER : side_basis(now);
         for (size_t i = 0; i < now->n; i++)
-                compare(&c, first, &now->runs[i]);
+                check_runs(&c, first, &now->runs[i]);
         for (size_t i = 1; i < base->n; i++)
-                compare(&c, first, &base->runs[i]);
-        unmatched(&c, first, &now->runs[0], false);
-        unmatched(&c, &now->runs[0], first, true);
+                check_runs(&c, first, &base->runs[i]);
+        check_unmatched(&c, first, &now->runs[0], false);
+        check_unmatched(&c, &now->runs[0], first, true);
         missing_counters(&c, first, &now->runs[0], false);
         missing_counters(&c, &now->runs[0], first, true);
         ret->comparable = true;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The verdict is the main row's, unless something forbids one. */
-static void conclude(struct diff *d)
+static void decide_verdict(struct diff *d)
 {
         d->word = DIFF_INCONCLUSIVE;
         if (!d->comparable)
@@ -66,7 +66,7 @@ static void compare_sides(const struct diff_side *base, const struct diff_side *
         diff_measure(base, now, ret);
         diff_choose(ret);
         diff_align(&base->runs[0], &now->runs[0], ret);
-        conclude(ret);
+        decide_verdict(ret);
         diff_explain(base, now, ret);
 }
 
@@ -87,7 +87,7 @@ void diff_compare(const struct diff_side *base, const struct diff_side *now, uns
         ret->n_gates = MIN(n_gates, (size_t)DIFF_GATE_COUNT);
         if (ret->n_gates > 0)
                 memcpy(ret->gates, gates, ret->n_gates * sizeof(*gates));
-        diff_judge_gates(ret);
+        diff_check_gates(ret);
 }
 
 /* ---- gates ---- */
@@ -122,7 +122,7 @@ static size_t row_of(const struct diff *d, enum diff_gate_of of)
  * Within only when even the worst of the interval is; beyond when the change is, and is surely one.
  * Everything between is open.
  */
-static enum diff_gate_result judge_gate(const struct diff_row *row, const struct diff_gate *gate)
+static enum diff_gate_result check_gate(const struct diff_row *row, const struct diff_gate *gate)
 {
         double unit = gate->relative ? 1 : row->base.v;
         if (!row->has_interval || (row->word == DIFF_INCONCLUSIVE && row->low == row->high) ||
@@ -134,18 +134,18 @@ static enum diff_gate_result judge_gate(const struct diff_row *row, const struct
         return time.high * unit <= gate->most ? DIFF_GATE_WITHIN : DIFF_GATE_OPEN;
 }
 
-void diff_judge_gates(struct diff *d)
+void diff_check_gates(struct diff *d)
 {
         for (size_t i = 0; i < d->n_gates; i++) {
                 struct diff_gate *gate = &d->gates[i];
                 gate->row = row_of(d, gate->of);
-                /* The same recording is no worse than itself, whatever it tells. */
+                /* The same recording is no worse than itself, whatever it reports. */
                 gate->result = d->identical && d->comparable ? DIFF_GATE_WITHIN : DIFF_GATE_OPEN;
                 if (!d->comparable || d->identical || gate->row == SIZE_MAX)
                         continue;
                 const struct diff_row *row = &d->rows[gate->row];
                 if (!row->why[0] || row->has_interval)
-                        gate->result = judge_gate(row, gate);
+                        gate->result = check_gate(row, gate);
                 /* What is not known for another reason than its width stays open. */
                 bool opposed = gate->of == DIFF_GATE_TIME && d->opposed != SIZE_MAX;
                 if ((row->word == DIFF_INCONCLUSIVE && !row->is_wide) || opposed)

@@ -8,13 +8,13 @@
 #include "model/diff.h"
 
 #define DIFF_MARGIN 0.03      /* a difference that is surely smaller is none */
-#define DIFF_LEAST 0.01       /* one that is smaller is not told, however sure it is */
-#define DIFF_RUN_SPREAD 0.005 /* what runs of one program differ by, where no repeats tell */
+#define DIFF_LEAST 0.01       /* one that is smaller is not reported, however sure it is */
+#define DIFF_RUN_SPREAD 0.005 /* what runs of one program differ by, where no repeats report */
 #define DIFF_STEPS_LEAST 6    /* steps that a step time needs in each run */
 #define DIFF_ONCE_SPREAD 0.02 /* what a number that comes once a run is taken to vary by */
 #define DIFF_ONCE_S 0.1       /* and a phase that comes once, at least, seconds */
 #define DIFF_PHASE_SHARE 0.1  /* of the run a phase takes at least to stand for it */
-#define DIFF_SHORT_S 5.0      /* a run that is shorter tells nothing alone */
+#define DIFF_SHORT_S 5.0      /* a run that is shorter says nothing alone */
 #define DIFF_EXPLAINS 0.5     /* of the change a cause explains at least */
 #define DIFF_OBSERVED 0.9     /* of the time must have been observed */
 
@@ -50,8 +50,8 @@ bool diff_is_steps(const struct diff_run *run, const struct diff_series *s);
 /* Whether a series is a clock, which only ever grows, and no time that something took. */
 bool diff_is_clock(const struct diff_series *s);
 double diff_series_total(const struct diff_series *s);
-/* The phase that took longest and is no preparation; a part of the work only where there is nothing
- * else. NULL for none. */
+/* The phase that took longest and is not a preparation; a part of the work only where there is
+ * nothing else. NULL for none. */
 const struct diff_series *diff_longest_phase(const struct diff_run *run);
 /* Chooses the row that the verdict comes from, and moves it to the front. */
 void diff_choose(struct diff *ret);
@@ -61,4 +61,4 @@ void diff_explain_lines(const struct diff_side *base, const struct diff_side *no
 void diff_align(const struct diff_run *base, const struct diff_run *now, struct diff *ret);
 /* 0 within, 1 beyond, 3 open: the exit status that follows. */
 int diff_status(const struct diff *d);
-void diff_judge_gates(struct diff *d);
+void diff_check_gates(struct diff *d);

@@ -31,7 +31,7 @@ static bool says_more(const struct diff_row *row, const struct diff_row *chosen)
         return was == DIFF_SAME && is_change(word) && !is_run;
 }
 
-static void consider(struct diff *d, size_t i)
+static void consider_row(struct diff *d, size_t i)
 {
         const struct diff_row *row = &d->rows[i];
         if (d->main == SIZE_MAX || says_more(row, &d->rows[d->main])) {
@@ -62,7 +62,7 @@ void diff_choose(struct diff *ret)
         for (enum diff_evidence e = DIFF_EVIDENCE_STEPS; e <= DIFF_EVIDENCE_RUN; e++) {
                 for (size_t i = 0; i < ret->n_rows; i++) {
                         if (ret->rows[i].evidence == e)
-                                consider(ret, i);
+                                consider_row(ret, i);
                 }
         }
         if (ret->main != SIZE_MAX)

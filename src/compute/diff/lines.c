@@ -12,7 +12,7 @@
 /* A share of the main threads' time of one side, with its standard error. */
 struct part {
         double share, se;
-        uint64_t looks;
+        uint64_t n_samples;
 };
 
 static bool side_has_lines(const struct diff_side *side)
@@ -30,7 +30,7 @@ static struct part mean_part(const struct part *list, size_t n)
         double squares = 0, spread = 0, count = (double)n;
         for (size_t i = 0; i < n; i++) {
                 ret.share += list[i].share / count;
-                ret.looks += list[i].looks;
+                ret.n_samples += list[i].n_samples;
                 squares += list[i].se * list[i].se;
         }
         for (size_t i = 0; i < n; i++)
@@ -48,8 +48,8 @@ static struct part part_of_line(const struct diff_side *side, const struct profi
         for (size_t i = 0; i < n; i++) {
                 const struct line_profile *p = &side->runs[i].lines;
                 const struct profile_line *l = line_profile_find(p, line);
-                list[i] =
-                    l ? (struct part){l->share, l->se, l->looks} : (struct part){0, p->least, 0};
+                list[i] = l ? (struct part){l->share, l->se, l->n_samples}
+                            : (struct part){0, p->least, 0};
         }
         return mean_part(list, n);
 }
@@ -73,7 +73,7 @@ static struct part part_of_function(const struct diff_side *side, const struct p
                         if (!is_in_function(&p->lines[k], line))
                                 continue;
                         list[i].share += p->lines[k].share;
-                        list[i].looks += p->lines[k].looks;
+                        list[i].n_samples += p->lines[k].n_samples;
                         squares += p->lines[k].se * p->lines[k].se;
                 }
                 list[i].se = sqrt(squares);
@@ -98,8 +98,9 @@ static bool has_moved(const struct diff_side *own, const struct diff_side *other
         return share >= MOVED * line->share;
 }
 
-/* What a share is of: the time of the row in which work went on. */
-static double worked(const struct diff_side *side, const struct diff_row *row, double figure)
+/* What a share is of: the time of the row in which work continued. */
+static double working_seconds(const struct diff_side *side, const struct diff_row *row,
+                              double figure)
 {
         double startup = 0;
         for (size_t i = 0; strcmp(row->name, "run") == 0 && i < side->n; i++)
@@ -108,14 +109,15 @@ static double worked(const struct diff_side *side, const struct diff_row *row, d
 }
 
 /* The line as evidence; false when it took too little of the change, or that is not sure. */
-static bool weigh(const struct diff_side *base, const struct diff_side *now,
-                  const struct diff_row *row, const struct profile_line *line, bool slower,
-                  struct diff_line *ret)
+static bool weigh_line(const struct diff_side *base, const struct diff_side *now,
+                       const struct diff_row *row, const struct profile_line *line, bool slower,
+                       struct diff_line *ret)
 {
         bool whole = slower ? has_moved(now, base, line) : has_moved(base, now, line);
         struct part a = whole ? part_of_function(base, line) : part_of_line(base, line);
         struct part b = whole ? part_of_function(now, line) : part_of_line(now, line);
-        double ta = worked(base, row, row->base.v), tb = worked(now, row, row->now.v);
+        double ta = working_seconds(base, row, row->base.v),
+               tb = working_seconds(now, row, row->now.v);
         double d = b.share * tb - a.share * ta, change = row->now.v - row->base.v;
         double se = hypot(b.se * tb, a.se * ta);
         if (!(d / change >= TELLS) || !(fabs(d) > SURE * se))
@@ -128,8 +130,8 @@ static bool weigh(const struct diff_side *base, const struct diff_side *now,
                                   .error = SURE * se,
                                   .share_base = a.share,
                                   .share_now = b.share,
-                                  .looks_base = a.looks,
-                                  .looks_now = b.looks};
+                                  .looks_base = a.n_samples,
+                                  .looks_now = b.n_samples};
         if (whole) {
                 ret->own.line = 0;
                 ret->inner.file[0] = '\0';
@@ -146,7 +148,7 @@ static bool find_line(const struct diff_side *base, const struct diff_side *now,
         for (size_t i = 0; i < p->n; i++) {
                 struct diff_line l;
                 if (p->lines[i].of_workers != of_workers ||
-                    !weigh(base, now, row, &p->lines[i], slower, &l))
+                    !weigh_line(base, now, row, &p->lines[i], slower, &l))
                         continue;
                 if (!found || fabs(l.now - l.base) > fabs(ret->now - ret->base))
                         *ret = l;

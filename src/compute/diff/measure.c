@@ -27,12 +27,12 @@ static bool take_side(const struct diff_side *side, take_fn *take, const void *a
         return true;
 }
 
-static struct value mean_value(const struct estimate *e, size_t n, bool there)
+static struct value mean_value(const struct estimate *e, size_t n, bool present)
 {
         double sum = 0;
         for (size_t i = 0; i < n; i++)
                 sum += e[i].mean;
-        return there ? value_ok(sum / (double)n) : value_missing(STATE_NONE);
+        return present ? value_ok(sum / (double)n) : value_missing(STATE_NONE);
 }
 
 /* Relative errors add up, and 1/2 is as far from 1 as 2 is. */
@@ -73,7 +73,7 @@ static const char *why_missing(const struct measurer *m, const struct diff_row *
         return "not recorded";
 }
 
-static void decide(const struct measurer *m, struct diff_row *row)
+static void decide_row(const struct measurer *m, struct diff_row *row)
 {
         if (m->d->identical && value_is_set(row->base)) {
                 row->method = DIFF_BY_IDENTITY;
@@ -155,7 +155,7 @@ struct diff_row *measure_row(const struct measurer *m, const struct diff_row *as
         row->n_now = f.has_now ? total_n(f.now, m->now->n) : 0;
         if (f.has_base && f.has_now)
                 fill_change(m, &f, row);
-        decide(m, row);
+        decide_row(m, row);
         bool few = method == DIFF_BY_WINDOWS && MIN(row->n_base, row->n_now) < STATS_LEAST;
         if (few && value_is_set(row->base) && value_is_set(row->now) && !row->has_interval)
                 measure_say(row, "too few samples");
@@ -164,10 +164,10 @@ struct diff_row *measure_row(const struct measurer *m, const struct diff_row *as
 
 /* ---- what a run has ---- */
 
-bool measure_plain(double v, bool there, struct estimate *ret)
+bool measure_plain(double v, bool present, struct estimate *ret)
 {
         *ret = (struct estimate){.mean = v, .se = -1, .df = 1, .n = 1};
-        return there;
+        return present;
 }
 
 /* Variance of a moment that is known to a sample. */
@@ -179,16 +179,16 @@ static double moment_variance(const struct diff_run *run)
 
 static bool take_seconds(const struct diff_run *run, const void *arg UNUSED, struct estimate *ret)
 {
-        bool there = measure_plain(run->seconds, run->has_seconds && run->seconds > 0, ret);
+        bool present = measure_plain(run->seconds, run->has_seconds && run->seconds > 0, ret);
         ret->rounding = run->exact ? 0 : 2 * moment_variance(run);
-        return there;
+        return present;
 }
 
 static bool take_startup(const struct diff_run *run, const void *arg UNUSED, struct estimate *ret)
 {
-        bool there = measure_plain(run->startup_s, run->gpus > 0, ret);
+        bool present = measure_plain(run->startup_s, run->gpus > 0, ret);
         ret->rounding = moment_variance(run);
-        return there;
+        return present;
 }
 
 static bool take_energy(const struct diff_run *run, const void *arg UNUSED, struct estimate *ret)
@@ -238,8 +238,8 @@ static bool take_windows(const struct diff_run *run, const void *arg, struct est
 }
 
 /*
- * The windows in which work went on: not those that work began or ended in, nor idle ones before
- * and after, nor a warm-up. Those tell nothing of how steady it was.
+ * The windows in which work continued: not those that work began or ended in, nor idle ones before
+ * and after, nor a warm-up. Those say nothing of how steady it was.
  */
 static struct estimate steady_work(const struct diff_windows *w)
 {
@@ -344,7 +344,7 @@ static bool has_steps(const struct diff_run *run)
         return has;
 }
 
-/* How long a run's work would have taken at the pace at which it went on. */
+/* How long a run's work would have taken at the pace at which it continued. */
 static double steady_time(const struct diff_run *run)
 {
         const struct diff_windows *w = &run->windows[TRACE_SM_ACTIVE];
@@ -363,7 +363,7 @@ static void doubt_pauses(const struct measurer *m, struct diff_row *row)
                 return;
         row->low = MIN(pace / all, 1) * (1 + row->low) - 1;
         row->high = MAX(pace / all, 1) * (1 + row->high) - 1;
-        decide(m, row);
+        decide_row(m, row);
         if (row->word == DIFF_INCONCLUSIVE && word != DIFF_INCONCLUSIVE)
                 measure_say(row, "a warm-up or a pause was longer on one side: mark steps, or give "
                                  "repeats");
@@ -404,7 +404,7 @@ static void measure_memory(struct measurer *m)
         row->has_interval = true;
         row->low = row->high = row->change;
         row->why[0] = '\0';
-        decide(m, row);
+        decide_row(m, row);
 }
 
 static void measure_activity(struct measurer *m, bool in_steps)
@@ -432,8 +432,8 @@ static void measure_limiters(struct measurer *m)
                 struct diff_row as = {
                     .unit = UNIT_RATIO, .scale = DIFF_ABSOLUTE, .is_limiter = true, .limiter = l};
                 double a = m->base->runs[0].limiter[l].mean, b = m->now->runs[0].limiter[l].mean;
-                bool untold = l == LIMITER_UNKNOWN && MIN(a, b) > 1 - SHARE_SHOWN;
-                if (MAX(a, b) < SHARE_SHOWN || untold)
+                bool not_measured = l == LIMITER_UNKNOWN && MIN(a, b) > 1 - SHARE_SHOWN;
+                if (MAX(a, b) < SHARE_SHOWN || not_measured)
                         continue;
                 snprintf(as.name, sizeof(as.name), "limited by %s", limiter_name(l));
                 measure_row(m, &as, take_limiter, &l, DIFF_BY_WINDOWS);

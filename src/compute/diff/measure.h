@@ -6,20 +6,20 @@
 struct measurer {
         const struct diff_side *base, *now;
         struct diff *d;
-        bool is_short; /* too short to tell anything alone */
+        bool is_short; /* too short to report anything alone */
 };
 
 /* Gives a run's estimate; false when it has none. */
 typedef bool take_fn(const struct diff_run *run, const void *arg, struct estimate *ret);
 
-/* Adds a row and judges it; NULL when neither side has it or there are too many. method: where the
+/* Adds a row and decides it; NULL when neither side has it or there are too many. method: where the
  * noise of a single run comes from. */
 struct diff_row *measure_row(const struct measurer *m, const struct diff_row *as, take_fn *take,
                              const void *arg, enum diff_method method);
 /* Makes a row inconclusive, and says why. */
 void measure_say(struct diff_row *row, const char *why);
-/* A number without an error; returns whether it is there. */
-bool measure_plain(double v, bool there, struct estimate *ret);
+/* A number without an error; returns whether it is present. */
+bool measure_plain(double v, bool present, struct estimate *ret);
 /* in_steps: of the windows between the first step and the last, where there are such. */
 struct estimate measure_windows_mean(const struct diff_windows *w, bool in_steps);
 

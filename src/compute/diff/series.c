@@ -26,7 +26,7 @@ static bool take_series(const struct diff_run *run, const void *arg, struct esti
         return s && s->n > 0;
 }
 
-/* What came too seldom to tell its noise is taken to vary as runs usually do. */
+/* What came too seldom to report its noise is taken to vary as runs usually do. */
 static bool take_series_once(const struct diff_run *run, const void *arg, struct estimate *ret)
 {
         const struct diff_series *as = arg;
@@ -179,7 +179,7 @@ static enum diff_evidence evidence_of(const struct measurer *m, const struct dif
         return DIFF_EVIDENCE_NONE;
 }
 
-/* Numbers of one run that are too few to tell their noise. */
+/* Numbers of one run that are too few to report their noise. */
 static bool comes_seldom(const struct measurer *m, const struct diff_series *s)
 {
         for (size_t k = 0; k < m->base->n + m->now->n; k++) {

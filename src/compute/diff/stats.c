@@ -13,7 +13,7 @@ static double mean_of(const double *v, size_t n)
 }
 
 /* How much a number resembles the one so far before it, -1 to 1. */
-static double correlation(const double *v, size_t n, double mean, size_t lag)
+static double autocorrelation(const double *v, size_t n, double mean, size_t lag)
 {
         double both = 0, all = 0;
         for (size_t i = 0; i < n; i++) {
@@ -37,11 +37,11 @@ static double length_for(double r, size_t n)
 #define LAGS_MAX 64
 
 /* Slow waves that the nearest neighbour alone does not show: where the correlation dies out. */
-static size_t reach(const double *v, size_t n, double mean)
+static size_t correlation_reach(const double *v, size_t n, double mean)
 {
         double least = 2 / sqrt((double)n);
         size_t lag = 1;
-        while (lag < LAGS_MAX && lag < n / 4 && correlation(v, n, mean, lag) > least)
+        while (lag < LAGS_MAX && lag < n / 4 && autocorrelation(v, n, mean, lag) > least)
                 lag++;
         return lag;
 }
@@ -51,7 +51,8 @@ static size_t reach(const double *v, size_t n, double mean)
 size_t stats_block(const double *v, size_t n)
 {
         double mean = mean_of(v, n);
-        double length = MAX(length_for(correlation(v, n, mean, 1), n), (double)reach(v, n, mean));
+        double length = MAX(length_for(autocorrelation(v, n, mean, 1), n),
+                            (double)correlation_reach(v, n, mean));
         length = MAX(length > 1 ? 2 * length : 1, (double)n / 8);
         return (size_t)MAX(2, MIN(ceil(length), floor((double)n / 3)));
 }
@@ -122,7 +123,8 @@ double stats_t(double df)
 }
 
 /* The mean of runs, and the spread between them. */
-static struct estimate between(const struct estimate *e, size_t n, double *ret_variance)
+static struct estimate estimate_between_runs(const struct estimate *e, size_t n,
+                                             double *ret_variance)
 {
         double sum = 0, square = 0, rounding = 0;
         for (size_t i = 0; i < n; i++) {
@@ -137,7 +139,7 @@ static struct estimate between(const struct estimate *e, size_t n, double *ret_v
             .mean = mean, .se = 0, .df = (double)n - 1, .n = n, .rounding = rounding};
 }
 
-static struct difference interval(double d, double se, double df)
+static struct difference confidence_interval(double d, double se, double df)
 {
         double width = stats_t(df) * se;
         return (struct difference){
@@ -158,12 +160,12 @@ static struct difference by_repeats(double d, double va, size_t na, double vb, s
         } else if (a + b > 0) {
                 df = (a + b) * (a + b) / (a * a / (double)(na - 1) + b * b / (double)(nb - 1));
         }
-        struct difference ret = interval(d, sqrt(a + b), df);
+        struct difference ret = confidence_interval(d, sqrt(a + b), df);
         ret.by_repeats = true;
         return ret;
 }
 
-/* What the runs tell of themselves. */
+/* What the runs report themselves. */
 static struct difference by_parts(double d, const struct estimate *a, const struct estimate *b,
                                   double run_spread)
 {
@@ -182,7 +184,8 @@ struct difference stats_compare(const struct estimate *base, size_t n_base,
                                 const struct estimate *now, size_t n_now, double run_spread)
 {
         double va, vb;
-        struct estimate a = between(base, n_base, &va), b = between(now, n_now, &vb);
+        struct estimate a = estimate_between_runs(base, n_base, &va),
+                        b = estimate_between_runs(now, n_now, &vb);
         double d = b.mean - a.mean;
         if (n_base == 1 && n_now == 1)
                 return by_parts(d, base, now, run_spread);

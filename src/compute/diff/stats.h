@@ -12,7 +12,7 @@
 /* A mean of one run, or of repeats. */
 struct estimate {
         double mean;
-        double se; /* standard error; negative when nothing tells it */
+        double se; /* standard error; negative when nothing reports it */
         double df; /* degrees of freedom of it: blocks, or runs, less one */
         size_t n;
         double rounding; /* variance of what the measure is rounded by; 0 for none */
@@ -41,9 +41,9 @@ struct difference {
 };
 
 /*
- * now - base of runs' means: with repeats on a side from their spread, which is no smaller than
- * what they are rounded by, otherwise from the runs' own
- * errors and run_spread, which is what one run cannot show: the standard deviation between runs.
+ * now - base of runs' means: with repeats on a side from their spread, which is not a smaller than
+ * what they are rounded by, otherwise from the runs' own errors and run_spread, which is what one
+ * run cannot show: the standard deviation between runs.
  */
 struct difference stats_compare(const struct estimate *base, size_t n_base,
                                 const struct estimate *now, size_t n_now, double run_spread);

@@ -22,12 +22,12 @@
 #define NOT_LATE 0.005  /* of a step */
 #define IDLE 0.05       /* of the time: kernels hardly run */
 #define LATE_START 0.5  /* of the others' own start-up: less is noise */
-#define LATE_FEW_S 10.0 /* with three ranks or fewer, noise cannot be told */
+#define LATE_FEW_S 10.0 /* with three ranks or fewer, noise cannot be reported */
 #define FEW 4
 #define PAUSE_STEPS 3 /* steps as long as so many others are pauses */
 #define PAUSE_S 1.5
 #define SAVED 0.5   /* of the time lost: it saves for all */
-#define DESIGN 0.10 /* of the run: what begins later is no design */
+#define DESIGN 0.10 /* of the run: what begins later is not a design */
 
 struct ask {
         const struct clues *c;
@@ -37,31 +37,31 @@ struct ask {
         struct straggler *ret;
 };
 
-static bool out(const struct ask *a, enum compared k)
+static bool is_outlier(const struct ask *a, enum compared k)
 {
         return a->c->out[k][a->rank];
 }
 
-static double of(const struct ask *a, enum compared k)
+static double rank_figure(const struct ask *a, enum compared k)
 {
         return a->c->v[k][a->rank];
 }
 
-static struct value number(double v)
+static struct value value_or_missing(double v)
 {
         return isnan(v) ? value_missing(STATE_NONE) : value_ok(v);
 }
 
 static void note_difference(const struct ask *a, enum compared k)
 {
-        a->ret->own = number(of(a, k));
-        a->ret->peers = number(job_others(a->c->v[k], a->j->n, a->rank));
+        a->ret->own = value_or_missing(rank_figure(a, k));
+        a->ret->peers = value_or_missing(job_others(a->c->v[k], a->j->n, a->rank));
 }
 
 /* Its GPU has less to do than the others', though it does not do less. */
-static bool idles(const struct ask *a)
+static bool has_less_work(const struct ask *a)
 {
-        return out(a, COMPARED_IDLES) && a->c->alike[a->rank];
+        return is_outlier(a, COMPARED_IDLES) && a->c->alike[a->rank];
 }
 
 static bool same_work(const struct ask *a, double less)
@@ -70,28 +70,29 @@ static bool same_work(const struct ask *a, double less)
         return !isnan(work) && work >= 1 - less;
 }
 
-static bool late(const struct ask *a)
+static bool is_late(const struct ask *a)
 {
         return a->steps->late;
 }
 
 static bool late_by_any(const struct ask *a)
 {
-        return late(a) || idles(a) || out(a, COMPARED_DENSE) || out(a, COMPARED_BUSIER);
+        return is_late(a) || has_less_work(a) || is_outlier(a, COMPARED_DENSE) ||
+               is_outlier(a, COMPARED_BUSIER);
 }
 
 /* Steps show every rank's own time, and this one's is as the others', or differs by chance. */
-static bool contradicted(const struct ask *a)
+static bool is_contradicted(const struct ask *a)
 {
         const struct job_rank *r = &a->j->ranks[a->rank];
-        return a->c->steps.tells && !late(a) && value_is_set(r->late_s) &&
+        return a->c->steps.shows_own_time && !is_late(a) && value_is_set(r->late_s) &&
                r->late_s.v < MAX(NOT_LATE * a->c->steps.step_s, a->steps->chance_s);
 }
 
 static bool other_process(const struct ask *a)
 {
         note_difference(a, COMPARED_HOLDERS);
-        return out(a, COMPARED_HOLDERS) && late_by_any(a);
+        return is_outlier(a, COMPARED_HOLDERS) && late_by_any(a);
 }
 
 static bool slow_link(const struct ask *a)
@@ -99,11 +100,11 @@ static bool slow_link(const struct ask *a)
         struct value used = a->j->ranks[a->rank].mean[JOB_LINK];
         const struct job_gpu *g = &a->j->ranks[a->rank].use;
         note_difference(a, COMPARED_LINK_SPEED);
-        a->ret->own_more = number(g->links > 0 ? g->generation / g->links : NAN);
-        a->ret->peers_more = number(g->links > 0 ? g->lanes / g->links : NAN);
-        bool matters = late_by_any(a) || out(a, COMPARED_DRAWS_LESS) ||
+        a->ret->own_more = value_or_missing(g->links > 0 ? g->generation / g->links : NAN);
+        a->ret->peers_more = value_or_missing(g->links > 0 ? g->lanes / g->links : NAN);
+        bool matters = late_by_any(a) || is_outlier(a, COMPARED_DRAWS_LESS) ||
                        (value_is_set(used) && used.v >= LINK_USED);
-        return out(a, COMPARED_LINK_SPEED) && matters && !contradicted(a);
+        return is_outlier(a, COMPARED_LINK_SPEED) && matters && !is_contradicted(a);
 }
 
 /* Reasons that hold its clock for much more of the time than the others'. */
@@ -129,44 +130,45 @@ static uint64_t own_reasons(const struct ask *a)
 static bool low_clock(const struct ask *a)
 {
         note_difference(a, COMPARED_CLOCK);
-        if (!out(a, COMPARED_CLOCK) || contradicted(a))
+        if (!is_outlier(a, COMPARED_CLOCK) || is_contradicted(a))
                 return false;
         uint64_t reasons = own_reasons(a);
         double limit = job_others(a->c->v[COMPARED_LIMIT], a->j->n, a->rank);
-        bool limited = out(a, COMPARED_LIMIT);
+        bool limited = is_outlier(a, COMPARED_LIMIT);
         a->ret->reason = reasons;
         if (limited) {
                 a->ret->reason |= THROTTLE_POWER_CAP;
-                a->ret->own_more = number(of(a, COMPARED_LIMIT));
-                a->ret->peers_more = number(limit);
+                a->ret->own_more = value_or_missing(rank_figure(a, COMPARED_LIMIT));
+                a->ret->peers_more = value_or_missing(limit);
         }
         if (limited || (reasons & ~(uint64_t)THROTTLE_POWER_CAP))
                 return true;
         if (a->c->by_node[a->rank])
                 return false;
-        double drop = 1 - of(a, COMPARED_CLOCK) / a->ret->peers.v;
-        return a->c->alike[a->rank] && (late(a) || out(a, COMPARED_DENSE) || drop >= CLOCK_FAR);
+        double drop = 1 - rank_figure(a, COMPARED_CLOCK) / a->ret->peers.v;
+        return a->c->alike[a->rank] &&
+               (is_late(a) || is_outlier(a, COMPARED_DENSE) || drop >= CLOCK_FAR);
 }
 
 static bool memory_errors(const struct ask *a)
 {
         note_difference(a, COMPARED_ERRORS);
-        return out(a, COMPARED_ERRORS) && late_by_any(a);
+        return is_outlier(a, COMPARED_ERRORS) && late_by_any(a);
 }
 
 static bool slow_storage(const struct ask *a)
 {
         note_difference(a, COMPARED_IO_WAIT);
-        return out(a, COMPARED_IO_WAIT) && (late(a) || idles(a));
+        return is_outlier(a, COMPARED_IO_WAIT) && (is_late(a) || has_less_work(a));
 }
 
 static bool core_is_full(const struct ask *a)
 {
-        double cpu = of(a, COMPARED_CPU);
-        bool thread = of(a, COMPARED_THREAD) >= FULL;
+        double cpu = rank_figure(a, COMPARED_CPU);
+        bool thread = rank_figure(a, COMPARED_THREAD) >= FULL;
         note_difference(a, thread ? COMPARED_THREAD : COMPARED_CPU);
-        return thread || (isnan(of(a, COMPARED_THREAD)) && cpu >= FULL) ||
-               (out(a, COMPARED_CPU) && cpu >= FULL);
+        return thread || (isnan(rank_figure(a, COMPARED_THREAD)) && cpu >= FULL) ||
+               (is_outlier(a, COMPARED_CPU) && cpu >= FULL);
 }
 
 /* All GPUs wait, and this rank's core alone is full meanwhile. */
@@ -174,14 +176,14 @@ static bool all_wait(const struct ask *a)
 {
         double others = job_others(a->c->v[COMPARED_THREAD], a->j->n, a->rank);
         double engine = job_others(a->c->v[COMPARED_IDLES], a->j->n, a->rank);
-        return out(a, COMPARED_THREAD) && of(a, COMPARED_THREAD) >= FULL &&
-               others <= of(a, COMPARED_THREAD) - MUCH_OF_A_CORE && engine <= 1 - ALL_WAIT &&
-               of(a, COMPARED_IDLES) <= 1 - ALL_WAIT;
+        return is_outlier(a, COMPARED_THREAD) && rank_figure(a, COMPARED_THREAD) >= FULL &&
+               others <= rank_figure(a, COMPARED_THREAD) - MUCH_OF_A_CORE &&
+               engine <= 1 - ALL_WAIT && rank_figure(a, COMPARED_IDLES) <= 1 - ALL_WAIT;
 }
 
 static double more_cpu(const struct ask *a)
 {
-        return of(a, COMPARED_CPU) - job_others(a->c->v[COMPARED_CPU], a->j->n, a->rank);
+        return rank_figure(a, COMPARED_CPU) - job_others(a->c->v[COMPARED_CPU], a->j->n, a->rank);
 }
 
 /* The CPU time that a step takes more than the others' is what it is late by. */
@@ -189,7 +191,7 @@ static bool cpu_explains(const struct ask *a)
 {
         double more = more_cpu(a);
         note_difference(a, COMPARED_CPU);
-        return late(a) && a->steps->lasting && more >= SOME_OF_A_CORE &&
+        return is_late(a) && a->steps->lasting && more >= SOME_OF_A_CORE &&
                more * a->c->steps.step_s >= EXPLAINS * a->steps->late_s &&
                more * a->c->seconds >= MUCH_S &&
                more * a->c->seconds <= TOO_MUCH * a->steps->cost_s;
@@ -198,11 +200,11 @@ static bool cpu_explains(const struct ask *a)
 /* The GPU that ranks share waits, and the CPU time of this one alone is what it waits for. */
 static bool cpu_fills_gaps(const struct ask *a)
 {
-        double more = more_cpu(a), gaps = 1 - of(a, COMPARED_IDLES);
+        double more = more_cpu(a), gaps = 1 - rank_figure(a, COMPARED_IDLES);
         note_difference(a, COMPARED_CPU);
-        return a->j->ranks[a->rank].shared && out(a, COMPARED_CPU) && gaps >= ALL_WAIT &&
-               more >= EXPLAINS * gaps && more * a->c->seconds >= MUCH_S && !late(a) &&
-               !contradicted(a);
+        return a->j->ranks[a->rank].shared && is_outlier(a, COMPARED_CPU) && gaps >= ALL_WAIT &&
+               more >= EXPLAINS * gaps && more * a->c->seconds >= MUCH_S && !is_late(a) &&
+               !is_contradicted(a);
 }
 
 static bool own_core(const struct ask *a)
@@ -211,9 +213,12 @@ static bool own_core(const struct ask *a)
                 return true;
         if (a->j->ranks[a->rank].shared) /* a full core may wait for kernels of its own */
                 return false;
-        /* Of steps that are late now and then the step is told, not what its CPU does meanwhile. */
-        bool waits = late(a) ? a->steps->lasting : idles(a) || (all_wait(a) && !contradicted(a));
-        return core_is_full(a) && (out(a, COMPARED_THREAD) || out(a, COMPARED_CPU)) && waits;
+        /* Of steps that are late now and then the step is reported, not what its CPU does
+         * meanwhile. */
+        bool waits = is_late(a) ? a->steps->lasting
+                                : has_less_work(a) || (all_wait(a) && !is_contradicted(a));
+        return core_is_full(a) && (is_outlier(a, COMPARED_THREAD) || is_outlier(a, COMPARED_CPU)) &&
+               waits;
 }
 
 /* The same work in less time: the others' kernels wait, too. Who only has less to do is as fast. */
@@ -221,23 +226,24 @@ static bool works_denser(const struct ask *a, double idles_more)
 {
         double others = job_others(a->c->v[COMPARED_DENSE], a->j->n, a->rank);
         return same_work(a, LESS_WORK) && a->c->work[a->rank] <= 1 + MORE_WORK &&
-               of(a, COMPARED_DENSE) >= (1 + idles_more / 2) * others;
+               rank_figure(a, COMPARED_DENSE) >= (1 + idles_more / 2) * others;
 }
 
 /* Its GPU idles much more than the others' for the same work. */
 static bool idles_much(const struct ask *a)
 {
         double others = job_others(a->c->v[COMPARED_IDLES], a->j->n, a->rank);
-        double more = others - of(a, COMPARED_IDLES);
-        return !a->j->ranks[a->rank].shared && more >= IDLES_MUCH && out(a, COMPARED_IDLES) &&
-               !contradicted(a) && (late(a) || works_denser(a, more));
+        double more = others - rank_figure(a, COMPARED_IDLES);
+        return !a->j->ranks[a->rank].shared && more >= IDLES_MUCH &&
+               is_outlier(a, COMPARED_IDLES) && !is_contradicted(a) &&
+               (is_late(a) || works_denser(a, more));
 }
 
-/* Threads that wait for a GPU keep a core busy too: then only the GPU's idleness tells, and a
+/* Threads that wait for a GPU keep a core busy too: then only the GPU's idleness reports, and a
  * thread that is busy for most of it. */
 static bool any_core(const struct ask *a)
 {
-        return (core_is_full(a) || of(a, COMPARED_THREAD) >= EXPLAINS) && idles_much(a);
+        return (core_is_full(a) || rank_figure(a, COMPARED_THREAD) >= EXPLAINS) && idles_much(a);
 }
 
 /* Between two moments since the start no kernels ran anywhere: the others waited. */
@@ -253,7 +259,7 @@ static bool nobody_worked(const struct ask *a, double from_s, double to_s)
 }
 
 /* Its session, its processes' memory, its GPU's or its first kernel came late, or its processes
- * prepared for longer: the one that came latest is told. */
+ * prepared for longer: the one that came latest is reported. */
 static bool late_start(const struct ask *a)
 {
         static const enum compared moments[] = {COMPARED_BEGUN, COMPARED_HELD, COMPARED_LATE,
@@ -261,10 +267,11 @@ static bool late_start(const struct ask *a)
         double most = 0;
         for (size_t i = 0; i < ARRAY_LEN(moments); i++) {
                 double others = job_others(a->c->v[moments[i]], a->j->n, a->rank);
-                double behind = of(a, moments[i]) - others;
-                if (!out(a, moments[i]) || behind < most || behind < LATE_START * others)
+                double behind = rank_figure(a, moments[i]) - others;
+                if (!is_outlier(a, moments[i]) || behind < most || behind < LATE_START * others)
                         continue;
-                if (moments[i] == COMPARED_GROWN && !nobody_worked(a, others, of(a, moments[i])))
+                if (moments[i] == COMPARED_GROWN &&
+                    !nobody_worked(a, others, rank_figure(a, moments[i])))
                         continue;
                 most = behind;
                 note_difference(a, moments[i]);
@@ -275,13 +282,13 @@ static bool late_start(const struct ask *a)
         return most > 0 && (a->j->n >= FEW || most >= LATE_FEW_S);
 }
 
-static void tell_pauses(const struct ask *a)
+static void explain_pauses(const struct ask *a)
 {
         size_t n = a->c->n_pauses[a->rank];
         note_difference(a, COMPARED_PAUSED);
         a->ret->times = n;
-        a->ret->cost_s = of(a, COMPARED_PAUSED) - a->ret->peers.v;
-        a->ret->late_s = n > 0 ? of(a, COMPARED_PAUSED) / (double)n : 0;
+        a->ret->cost_s = rank_figure(a, COMPARED_PAUSED) - a->ret->peers.v;
+        a->ret->late_s = n > 0 ? rank_figure(a, COMPARED_PAUSED) / (double)n : 0;
         a->ret->begin_s = a->c->pause_s[a->rank];
 }
 
@@ -293,19 +300,19 @@ static bool pauses_more_often(const struct ask *a)
         return job_more_often(own, others, a->j->n - 1);
 }
 
-static bool pauses(const struct ask *a)
+static bool has_pauses(const struct ask *a)
 {
-        if (!out(a, COMPARED_PAUSED) || !pauses_more_often(a) ||
+        if (!is_outlier(a, COMPARED_PAUSED) || !pauses_more_often(a) ||
             2 * a->c->n_common[a->rank] > a->c->n_pauses[a->rank])
                 return false;
-        tell_pauses(a);
+        explain_pauses(a);
         double step = a->c->steps.step_s;
         bool slow_steps =
-            late(a) && !a->steps->lasting && a->steps->late_s < MAX(PAUSE_S, PAUSE_STEPS * step);
+            is_late(a) && !a->steps->lasting && a->steps->late_s < MAX(PAUSE_S, PAUSE_STEPS * step);
         return !slow_steps;
 }
 
-static void tell_steps(const struct ask *a)
+static void explain_step_times(const struct ask *a)
 {
         a->ret->times = a->steps->times;
         a->ret->of_steps = a->steps->of;
@@ -317,14 +324,14 @@ static void tell_steps(const struct ask *a)
 static bool slow_steps(const struct ask *a)
 {
         const struct step_view *v = &a->c->steps;
-        a->ret->own = number(a->steps->late_s);
-        a->ret->peers = number(v->step_s);
-        if (late(a) && !a->steps->lasting) {
-                tell_steps(a);
+        a->ret->own = value_or_missing(a->steps->late_s);
+        a->ret->peers = value_or_missing(v->step_s);
+        if (is_late(a) && !a->steps->lasting) {
+                explain_step_times(a);
                 return job_saves(&a->j->ranks[a->rank], a->j->start_ns, a->j->end_ns) <
                        SAVED * a->steps->cost_s;
         }
-        if (!out(a, COMPARED_IN_SLOW))
+        if (!is_outlier(a, COMPARED_IN_SLOW))
                 return false;
         note_difference(a, COMPARED_IN_SLOW);
         double s = 0;
@@ -341,17 +348,17 @@ static bool slow_steps(const struct ask *a)
 /* Late from its first step on, with other work than the others: that is how the job is made. */
 static bool not_shown(const struct ask *a)
 {
-        if (!late(a)) {
+        if (!is_late(a)) {
                 note_difference(a, COMPARED_IDLES);
-                return idles(a) && idles_much(a);
+                return has_less_work(a) && idles_much(a);
         }
         if (!a->steps->lasting)
                 return false;
         double run = (double)(a->j->end_ns - a->j->start_ns) / 1e9;
         bool began = a->steps->begin_s > a->c->v[COMPARED_LATE][a->rank] + DESIGN * run;
         double work = a->c->work[a->rank];
-        a->ret->own = number(a->steps->late_s);
-        a->ret->peers = number(a->c->steps.step_s);
+        a->ret->own = value_or_missing(a->steps->late_s);
+        a->ret->peers = value_or_missing(a->c->steps.step_s);
         return began || a->j->ranks[a->rank].shared ||
                (a->c->alike[a->rank] && fabs(work - 1) <= SAME_WORK);
 }
@@ -368,35 +375,36 @@ static const struct {
     {CAUSE_STORAGE, slow_storage, false},
     {CAUSE_CORE, own_core, false},
     {CAUSE_LATE_START, late_start, true},
-    {CAUSE_PAUSES, pauses, true},
+    {CAUSE_PAUSES, has_pauses, true},
     {CAUSE_SLOW_STEPS, slow_steps, true},
     {CAUSE_CORE, any_core, false},
     {CAUSE_UNKNOWN, not_shown, false},
 };
 
-/* Where steps do not tell: what the others' GPUs lose while they wait. */
-static void tell_cost(const struct ask *a)
+/* Where steps do not report: what the others' GPUs lose while they wait. */
+static void explain_cost(const struct ask *a)
 {
         const struct clues *c = a->c;
         double share = 0;
-        if (late(a)) {
-                tell_steps(a);
+        if (is_late(a)) {
+                explain_step_times(a);
                 if (a->steps->lasting)
                         a->ret->times = 0;
                 return;
         }
-        double idle = job_others(c->v[COMPARED_IDLES], a->j->n, a->rank) - of(a, COMPARED_IDLES);
+        double idle =
+            job_others(c->v[COMPARED_IDLES], a->j->n, a->rank) - rank_figure(a, COMPARED_IDLES);
         double dense =
-            of(a, COMPARED_DENSE) / job_others(c->v[COMPARED_DENSE], a->j->n, a->rank) - 1;
-        if (out(a, COMPARED_IDLES))
+            rank_figure(a, COMPARED_DENSE) / job_others(c->v[COMPARED_DENSE], a->j->n, a->rank) - 1;
+        if (is_outlier(a, COMPARED_IDLES))
                 share = idle;
-        else if (out(a, COMPARED_DENSE))
+        else if (is_outlier(a, COMPARED_DENSE))
                 share = dense / (1 + dense);
-        else if (out(a, COMPARED_CLOCK))
-                share =
-                    1 - of(a, COMPARED_CLOCK) / job_others(c->v[COMPARED_CLOCK], a->j->n, a->rank);
+        else if (is_outlier(a, COMPARED_CLOCK))
+                share = 1 - rank_figure(a, COMPARED_CLOCK) /
+                                job_others(c->v[COMPARED_CLOCK], a->j->n, a->rank);
         else if (a->ret->cause == CAUSE_CORE && a->j->ranks[a->rank].shared)
-                share = MIN(more_cpu(a), 1 - of(a, COMPARED_IDLES));
+                share = MIN(more_cpu(a), 1 - rank_figure(a, COMPARED_IDLES));
         a->ret->times = 0;
         a->ret->late_s = 0;
         a->ret->cost_s = share * c->seconds;
@@ -412,8 +420,8 @@ enum straggler_cause job_cause(const struct clues *c, size_t rank, struct stragg
                 if (!rules[i].holds(&a))
                         continue;
                 if (!rules[i].itself)
-                        tell_cost(&a);
-                ret->by_marks = late(&a) && rules[i].cause != CAUSE_LATE_START;
+                        explain_cost(&a);
+                ret->by_marks = is_late(&a) && rules[i].cause != CAUSE_LATE_START;
                 ret->share = run > 0 ? MIN(ret->cost_s / run, 1) : 0;
                 return ret->cause;
         }

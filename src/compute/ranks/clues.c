@@ -14,7 +14,7 @@
 #define PAUSE_LEAST_S 1.0
 #define PAUSE_TICKS 2
 #define CLOCKS_APART_NS (5 * NS_PER_S) /* nodes' clocks, at most */
-#define PEERS 32                       /* so many tell of all */
+#define PEERS 32                       /* so many report all */
 #define OTHERS_WORK 0.3                /* kernels ran on the others for more of a pause */
 #define SAME_RANK 0.7
 #define SAVING 0.3    /* of a pause */
@@ -33,7 +33,7 @@ static const struct {
 #undef COMPARED
 };
 
-static double ratio(double a, double b)
+static double ratio_or_nan(double a, double b)
 {
         return b > 0 ? a / b : NAN;
 }
@@ -50,7 +50,7 @@ static double since_start(const struct job *j, const struct job_rank *r, int64_t
         return ns ? clock_to_seconds(ns - j->start_ns) - r->offset_s : NAN;
 }
 
-/* As the host tells, or the list of processes: one of them may not know all. */
+/* As the host reports, or the list of processes: one of them may not know all. */
 static double holders_of(const struct job_rank *r)
 {
         double listed = r->use.holders > 0 ? r->use.holders / r->use.ticks : NAN;
@@ -107,7 +107,7 @@ static double prepared_for(const struct clues *c, const struct job_rank *r)
 }
 
 /* The busiest thread is that of the processes on the GPU. Where ranks share one, their own
- * processes tell. */
+ * processes report. */
 static double thread_of(const struct job_rank *r)
 {
         double thread = value_or_nan(r->mean[JOB_GAP_THREAD]);
@@ -132,14 +132,14 @@ static void take_rank(struct clues *c, size_t i)
         const struct job_gpu *g = &r->use;
         double engine = value_or_nan(r->mean[JOB_ENGINE]), work = value_or_nan(r->mean[JOB_WORK]);
         /* One rank saves for all: that is how jobs are made. */
-        double saving = ratio(job_saves(r, c->from_ns, c->to_ns), c->seconds);
+        double saving = ratio_or_nan(job_saves(r, c->from_ns, c->to_ns), c->seconds);
         double v[COMPARED_COUNT] = {
             [COMPARED_HOLDERS] = holders_of(r),
             [COMPARED_LINK_SPEED] = g->links > 0 ? pcie_bytes_per_s(round(g->generation / g->links),
                                                                     g->lanes / g->links)
                                                  : NAN,
-            [COMPARED_CLOCK] = ratio(g->clock, g->clocks),
-            [COMPARED_LIMIT] = ratio(g->limit, g->limits),
+            [COMPARED_CLOCK] = ratio_or_nan(g->clock, g->clocks),
+            [COMPARED_LIMIT] = ratio_or_nan(g->limit, g->limits),
             [COMPARED_ERRORS] = errors_of(g),
             [COMPARED_IO_WAIT] = value_or_nan(r->mean[JOB_IO_WAIT]),
             [COMPARED_THREAD] = thread_of(r),
@@ -242,7 +242,8 @@ static void take_pauses(struct clues *c, size_t rank)
 /* ---- steps that are slow for all ---- */
 
 /* A figure of one rank in one slow step, of what it usually is. */
-static double unlike(const struct clues *c, size_t rank, size_t step, enum job_figure figure)
+static double relative_deviation(const struct clues *c, size_t rank, size_t step,
+                                 enum job_figure figure)
 {
         const struct job_rank *r = &c->j->ranks[rank];
         const struct job_pause *p = &c->steps.slow[step];
@@ -253,7 +254,7 @@ static double unlike(const struct clues *c, size_t rank, size_t step, enum job_f
         return job_mean(r, figure, p->begin_ns, p->end_ns) / usual;
 }
 
-static double greater(double a, double b)
+static double larger_or_number(double a, double b)
 {
         return isnan(a) ? b : isnan(b) ? a : MAX(a, b);
 }
@@ -265,14 +266,14 @@ static size_t most_unlike(struct clues *c, size_t step, double *engine, double *
         size_t n = c->j->n, at = n;
         double most = 0;
         for (size_t i = 0; i < n; i++) {
-                engine[i] = unlike(c, i, step, JOB_ENGINE);
-                work[i] = unlike(c, i, step, JOB_WORK);
+                engine[i] = relative_deviation(c, i, step, JOB_ENGINE);
+                work[i] = relative_deviation(c, i, step, JOB_WORK);
                 if (isnan(work[i])) /* a driver without these counters: waiting draws little */
-                        work[i] = unlike(c, i, step, JOB_POWER);
+                        work[i] = relative_deviation(c, i, step, JOB_POWER);
         }
         for (size_t i = 0; i < n; i++) {
-                double far =
-                    greater(job_others(engine, n, i) - engine[i], work[i] - job_others(work, n, i));
+                double far = larger_or_number(job_others(engine, n, i) - engine[i],
+                                              work[i] - job_others(work, n, i));
                 bool for_all =
                     c->steps.between[step] && work[i] - job_others(work, n, i) >= FOR_ALL;
                 if (isnan(far) || for_all)
@@ -308,14 +309,14 @@ static void take_slow(struct clues *c)
 
 /* ---- all of it ---- */
 
-static void divide(double *v, size_t n)
+static void divide_by_count(double *v, size_t n)
 {
         double middle = job_others(v, n, n);
         for (size_t i = 0; i < n; i++)
                 v[i] = middle > 0 ? v[i] / middle : NAN;
 }
 
-/* When all ranks are there and at work; all of the time where they never are together. */
+/* When all ranks are present and at work; all of the time where they never are together. */
 static void find_time(struct clues *c)
 {
         const struct job *j = c->j;
@@ -380,10 +381,10 @@ static void find_alike(struct clues *c)
                               fabs(memory[i] - others) <= ALIKE * others;
         }
         free(memory);
-        divide(c->work, j->n);
+        divide_by_count(c->work, j->n);
 }
 
-static int reserve(struct clues *c)
+static int reserve_clues(struct clues *c)
 {
         size_t n = c->j->n + 1;
         bool fine = true;
@@ -477,7 +478,7 @@ static void leave_shared(struct clues *c)
 int clues_take(const struct job *j, const struct step_view *steps, bool later, struct clues *ret)
 {
         *ret = (struct clues){.j = j, .steps = *steps};
-        int r = reserve(ret);
+        int r = reserve_clues(ret);
         if (r < 0)
                 return r;
         find_time(ret);

@@ -77,7 +77,7 @@ static void add_busy(struct job_gpu *g, const struct value *m)
                 g->bits[i] += (bits >> i) & 1;
 }
 
-static int64_t length(const struct job_pause *p)
+static int64_t pause_length(const struct job_pause *p)
 {
         return p->end_ns - p->begin_ns;
 }
@@ -89,8 +89,8 @@ static void add_pause(struct job_pause *list, size_t *n, struct job_pause p)
         if (at == JOB_PAUSES_MAX) {
                 at = 0;
                 for (size_t i = 1; i < JOB_PAUSES_MAX; i++)
-                        at = length(&list[i]) < length(&list[at]) ? i : at;
-                if (length(&list[at]) >= length(&p))
+                        at = pause_length(&list[i]) < pause_length(&list[at]) ? i : at;
+                if (pause_length(&list[at]) >= pause_length(&p))
                         return;
         } else {
                 ++*n;

@@ -21,7 +21,7 @@ static bool is_copy(const struct run_identity *a, const struct run_identity *b)
                (a->n_gpus == 0 || memcmp(a->gpus, b->gpus, a->n_gpus * sizeof(*a->gpus)) == 0);
 }
 
-static bool overlaps(const struct run_identity *a, const struct run_identity *b)
+static bool runs_overlap(const struct run_identity *a, const struct run_identity *b)
 {
         int64_t from = MAX(a->start_ns, b->start_ns), to = MIN(a->end_ns, b->end_ns);
         double shorter =
@@ -63,23 +63,23 @@ static bool says_same_job(const struct run_identity *a, const struct run_identit
                 return false;
         if (!a->job[0])
                 return a->command == b->command && has_same_value(a->world, b->world);
-        return (value_is_set(a->rank) && value_is_set(b->rank)) || overlaps(a, b);
+        return (value_is_set(a->rank) && value_is_set(b->rank)) || runs_overlap(a, b);
 }
 
 /* The same run of that job, where ranks occur several times: it may have been started again. */
 static bool says_same_start(const struct run_identity *a, const struct run_identity *b)
 {
-        return says_same_job(a, b) && overlaps(a, b) && a->command == b->command &&
+        return says_same_job(a, b) && runs_overlap(a, b) && a->command == b->command &&
                has_same_value(a->world, b->world);
 }
 
-static bool looks_like_job(const struct run_identity *a, const struct run_identity *b)
+static bool is_like_job(const struct run_identity *a, const struct run_identity *b)
 {
         return a->readable && b->readable && !says_job(a) && !says_job(b) && a->command != 0 &&
-               a->command == b->command && overlaps(a, b) && has_other_gpus(a, b);
+               a->command == b->command && runs_overlap(a, b) && has_other_gpus(a, b);
 }
 
-static void join(size_t *group, size_t n, size_t a, size_t b)
+static void join_groups(size_t *group, size_t n, size_t a, size_t b)
 {
         size_t to = MIN(group[a], group[b]), from = MAX(group[a], group[b]);
         for (size_t i = 0; i < n && to != from; i++)
@@ -96,7 +96,7 @@ static void join_related(const struct run_identity *runs, size_t n, size_t *grou
                 for (size_t k = 0; k < i && group[i] != GROUP_COPY; k++) {
                         if (group[k] != GROUP_COPY && group[i] != group[k] &&
                             (!in || (in[i] && in[k])) && related(&runs[i], &runs[k]))
-                                join(group, n, i, k);
+                                join_groups(group, n, i, k);
                 }
         }
 }
@@ -114,7 +114,7 @@ static bool has_rank_twice(const struct run_identity *runs, size_t n, const size
         return false;
 }
 
-static void dissolve(size_t *group, size_t n, size_t at, bool *in)
+static void dissolve_group(size_t *group, size_t n, size_t at, bool *in)
 {
         for (size_t i = 0; i < n; i++)
                 in[i] = group[i] == at;
@@ -123,12 +123,12 @@ static void dissolve(size_t *group, size_t n, size_t at, bool *in)
 }
 
 /* A chain of runs of which not all overlap is a sweep over two GPUs, and no job. */
-static bool all_look_like_job(const struct run_identity *runs, size_t n, const size_t *group,
-                              size_t at)
+static bool all_are_like_job(const struct run_identity *runs, size_t n, const size_t *group,
+                             size_t at)
 {
         for (size_t i = at; i < n; i++) {
                 for (size_t k = at; k < i && group[i] == at; k++) {
-                        if (group[k] == at && !looks_like_job(&runs[i], &runs[k]))
+                        if (group[k] == at && !is_like_job(&runs[i], &runs[k]))
                                 return false;
                 }
         }
@@ -155,14 +155,14 @@ void runs_group(const struct run_identity *runs, size_t n, size_t *ret_group)
         for (size_t at = 0; at < n; at++) {
                 if (ret_group[at] != at || !has_rank_twice(runs, n, ret_group, at))
                         continue;
-                dissolve(ret_group, n, at, in);
+                dissolve_group(ret_group, n, at, in);
                 join_related(runs, n, ret_group, at, in, says_same_start);
         }
-        join_related(runs, n, ret_group, SIZE_MAX, NULL, looks_like_job);
+        join_related(runs, n, ret_group, SIZE_MAX, NULL, is_like_job);
         for (size_t at = 0; at < n; at++) {
                 if (ret_group[at] == at && !says_job(&runs[at]) &&
-                    !all_look_like_job(runs, n, ret_group, at))
-                        dissolve(ret_group, n, at, in);
+                    !all_are_like_job(runs, n, ret_group, at))
+                        dissolve_group(ret_group, n, at, in);
         }
 }
 

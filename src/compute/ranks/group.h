@@ -6,7 +6,7 @@
 
 #include "model/job.h"
 
-/* What a recording says of itself, as far as that tells what it belongs to. */
+/* What a recording says of itself, as far as that says what it belongs to. */
 struct run_identity {
         bool readable;          /* else nothing below is known */
         char job[JOB_TEXT_MAX]; /* the launcher's name for the job; may be empty */

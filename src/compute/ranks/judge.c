@@ -157,7 +157,7 @@ static void name_ranks(struct job *j)
 
 /* How much a cause says of the rank itself: its steps are late too when it waits for its group, and
  * its GPU may idle then. */
-static int strength(enum straggler_cause cause)
+static int cause_strength(enum straggler_cause cause)
 {
         return cause == CAUSE_UNKNOWN      ? 0
                : cause == CAUSE_SLOW_STEPS ? 1
@@ -188,9 +188,10 @@ static bool waits_for(const struct clues *c, const struct straggler *s, const st
         if (s->rank == t->rank || !s->by_marks || !ranks[t->rank].late ||
             ranks[s->rank].with != ranks[t->rank].with)
                 return false;
-        if (strength(s->cause) != strength(t->cause))
-                return strength(s->cause) < strength(t->cause);
-        return strength(s->cause) < 2 && busy_when_late(c, s) - busy_when_late(c, t) >= BUSIER;
+        if (cause_strength(s->cause) != cause_strength(t->cause))
+                return cause_strength(s->cause) < cause_strength(t->cause);
+        return cause_strength(s->cause) < 2 &&
+               busy_when_late(c, s) - busy_when_late(c, t) >= BUSIER;
 }
 
 static bool waits_for_any(const struct job *j, const struct clues *c, const struct straggler *s)
@@ -239,7 +240,7 @@ static bool has_cause(const struct job *j)
         return j->n_stragglers > 0;
 }
 
-/* What began in the middle shows in the second half. Means are told of all of the time. */
+/* What began in the middle shows in the second half. Means are reported all of the time. */
 static int name_stragglers(struct job *j, const struct step_view *steps)
 {
         struct straggler later[STRAGGLERS_MAX];
@@ -261,7 +262,7 @@ static int name_stragglers(struct job *j, const struct step_view *steps)
         return r;
 }
 
-int job_judge(struct job *j)
+int job_find_stragglers(struct job *j)
 {
         struct step_view steps = {.ranks = calloc(j->n + 1, sizeof(struct step_late))};
         if (!steps.ranks)

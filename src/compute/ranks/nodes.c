@@ -84,7 +84,7 @@ static void separate_nodes(struct job *j)
 
 /* ---- clocks that are hours apart ---- */
 
-static void shift(int64_t *ns, int64_t by)
+static void shift_time(int64_t *ns, int64_t by)
 {
         int64_t moved = 0;
         if (*ns && !__builtin_add_overflow(*ns, by, &moved))
@@ -98,17 +98,17 @@ static void shift_rank(struct job_rank *r, int64_t by)
             &r->use.first_ns, &r->use.work_ns,       &r->use.last_ns,     &r->use.own_ns,
             &r->own.last_ns,  &r->use.idle_since_ns, &r->use.save.end_ns, &r->use.save.begin_ns};
         for (size_t i = 0; i < ARRAY_LEN(times); i++)
-                shift(times[i], by);
+                shift_time(times[i], by);
         for (size_t i = 0; i < JOB_PAUSES_MAX; i++) {
-                shift(&r->use.pauses[i].begin_ns, by);
-                shift(&r->use.pauses[i].end_ns, by);
-                shift(&r->use.saves[i].begin_ns, by);
-                shift(&r->use.saves[i].end_ns, by);
+                shift_time(&r->use.pauses[i].begin_ns, by);
+                shift_time(&r->use.pauses[i].end_ns, by);
+                shift_time(&r->use.saves[i].begin_ns, by);
+                shift_time(&r->use.saves[i].end_ns, by);
         }
         for (size_t i = 0; i < JOB_CPU_POINTS; i++)
-                shift(&r->own.at_ns[i], by);
+                shift_time(&r->own.at_ns[i], by);
         for (size_t i = 0; i < JOB_GROWTH_MAX; i++)
-                shift(&r->own.grown_ns[i], by);
+                shift_time(&r->own.grown_ns[i], by);
         for (size_t k = 0; k < r->n_series; k++) {
                 for (size_t b = 0; b < r->series[k].n; b++)
                         r->series[k].begin_s[b] += clock_to_seconds(by);
@@ -207,7 +207,7 @@ static void count_twice(struct job *j)
         }
 }
 
-/* The job begins with its first session; steps are told since then. */
+/* The job begins with its first session; steps are reported since then. */
 static void find_span(struct job *j, int64_t base_ns)
 {
         for (size_t i = 0; i < j->n; i++) {

@@ -20,7 +20,7 @@ struct job_fold {
 };
 
 void job_fold_frame(struct job_fold *fold, const struct frame *f);
-/* What the watched processes do, and which GPUs they use, as the host's sample tells. */
+/* What the watched processes do, and which GPUs they use, as the host's sample reports. */
 void job_fold_host(struct job_fold *fold, const struct host *h);
 /* The curves of a GPU, from what its stretches are made of. 0 or -ENOMEM. */
 int job_take_track(const struct stretches *s, const char *label, struct job_rank *ret);
@@ -37,7 +37,7 @@ void job_sort(struct job *j);
 int job_settle(struct job *j, int64_t base_ns);
 /* Sorts the ranks, aligns their clocks, compares them and names those that hold the others up;
  * joins their findings. 0 or -ENOMEM. */
-int job_judge(struct job *j);
+int job_find_stragglers(struct job *j);
 
 /* ---- parts of it, for the judge and the tests ---- */
 
@@ -55,11 +55,11 @@ struct step_late {
 };
 
 struct step_view {
-        bool tells; /* the marks show each rank's own time */
+        bool shows_own_time; /* the marks show each rank's own time */
         char name[PHASE_NAME_MAX];
         double step_s; /* median from one to the next */
         double warm_s; /* when steps had become usual, since the job's start */
-        double covers; /* of a step, by the marks that tell of slow ones */
+        double covers; /* of a step, by the marks that report slow ones */
         size_t n;
         struct step_late *ranks; /* by rank; owned by the caller of job_steps */
         size_t n_slow;           /* steps that were slow for all */
@@ -118,7 +118,7 @@ struct clues {
         size_t *n_pauses;          /* by rank */
         size_t *n_common;          /* by rank: of those, pauses that most others have as well */
         double *pause_s;           /* by rank: when the first began, since the job's start */
-        int64_t from_ns, to_ns;    /* all ranks are there and at work */
+        int64_t from_ns, to_ns;    /* all ranks are present and at work */
         double seconds;            /* between them */
 };
 

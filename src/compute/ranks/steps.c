@@ -1,8 +1,8 @@
 /*
  * Steps of the ranks side by side. In a step each rank works, then waits for the others: only what
- * is its own tells who is late. Marks around a rank's own work show it by their length, marks
- * around the waiting by theirs (who comes last waits least), marks around whole steps not at all,
- * since all steps are as long as the slowest.
+ * is its own says who is late. Marks around a rank's own work show it by their length, marks around
+ * the waiting by theirs (who comes last waits least), marks around whole steps not at all, since
+ * all steps are as long as the slowest.
  */
 #include "base/attr.h"
 #include "base/clock.h"
@@ -18,7 +18,7 @@
 #define WARM_UP 0.05     /* of the steps, at least 3, at most 20 */
 #define WARM 1.25        /* times the usual: a step of the warm-up */
 #define WARM_STEPS 5     /* usual ones end it */
-#define LATE_SHARE 0.03  /* of a step: less is not worth telling */
+#define LATE_SHARE 0.03  /* of a step: less is not worth reporting */
 #define SOME_SHARE 0.01  /* of all the time, lost by steps that are late now and then */
 #define SELDOM 4         /* one in so many at most: else it lasts, or ranks take turns */
 #define SLOW 0.3         /* of a step: one that is late by so much is a slow one */
@@ -29,7 +29,7 @@
 #define BATCHES 8
 #define SYNC_SHARE 0.01  /* of a step: what is within this is together */
 #define WAIT_SHORT 0.2   /* of a step: who comes last waits for less */
-#define WAIT_SHARE 0.005 /* of a step: less is no waiting */
+#define WAIT_SHARE 0.005 /* of a step: less is not a waiting */
 #define OWN_SHARE 0.03   /* of a step: ends that are farther apart are each rank's own */
 #define TO_SIGMA 1.4826
 #define TOGETHER 0.8 /* of the late steps */
@@ -38,7 +38,7 @@
 struct grid {
         size_t n, k; /* ranks of the job; steps of each */
         const char *name;
-        bool *there;         /* by rank */
+        bool *present;       /* by rank */
         double *begin, *own; /* own: seconds that say how late, not yet relative */
         double *mid;         /* by step: the middle of own */
         double *longest;     /* by step: of all ranks */
@@ -51,7 +51,7 @@ struct grid {
 
 static void grid_finish(struct grid *g)
 {
-        free(g->there);
+        free(g->present);
         free(g->begin);
         free(g->own);
         free(g->mid);
@@ -85,20 +85,20 @@ static size_t usual_count(const struct job *j, const char *name, double *scratch
                                                                 : 0;
 }
 
-/* Ranks with much fewer steps than the others are left out. */
-static bool reserve(struct grid *g, const struct job *j, const char *name)
+/* Ranks with far fewer steps than the others are left out. */
+static bool reserve_grid(struct grid *g, const struct job *j, const char *name)
 {
         *g = (struct grid){.n = j->n, .name = name};
-        g->there = calloc(j->n, sizeof(*g->there));
+        g->present = calloc(j->n, sizeof(*g->present));
         g->scratch = calloc(MAX(j->n, (size_t)JOB_STEPS_MAX) + 1, sizeof(*g->scratch));
-        if (!g->there || !g->scratch)
+        if (!g->present || !g->scratch)
                 return false;
         size_t usual = usual_count(j, name, g->scratch), least = SIZE_MAX, n = 0;
         for (size_t i = 0; usual > 0 && i < j->n; i++) {
                 const struct job_series *s = steps_find(&j->ranks[i], name);
-                g->there[i] = s && s->n >= STEPS_MIN && 10 * s->n >= 9 * usual;
-                n += g->there[i];
-                if (g->there[i])
+                g->present[i] = s && s->n >= STEPS_MIN && 10 * s->n >= 9 * usual;
+                n += g->present[i];
+                if (g->present[i])
                         least = MIN(least, s->n);
         }
         g->k = n > 1 ? least : 0;
@@ -124,7 +124,8 @@ static void steps_fill(struct grid *g, const struct job *j)
 {
         const struct job_series *like = NULL;
         for (size_t i = 0; i < g->n; i++) {
-                const struct job_series *s = g->there[i] ? steps_find(&j->ranks[i], g->name) : NULL;
+                const struct job_series *s =
+                    g->present[i] ? steps_find(&j->ranks[i], g->name) : NULL;
                 if (!s)
                         continue;
                 like = like ? like : s;
@@ -144,14 +145,14 @@ static double column_middle(const struct grid *g, const double *v, size_t k)
 {
         size_t n = 0;
         for (size_t i = 0; i < g->n; i++) {
-                if (g->there[i])
+                if (g->present[i])
                         g->scratch[n++] = v[i * g->k + k];
         }
         return job_median(g->scratch, n);
 }
 
 /* The moments of a column: its beginnings, or its ends. */
-static double moment(const struct grid *g, size_t rank, size_t k, bool ends)
+static double step_moment(const struct grid *g, size_t rank, size_t k, bool ends)
 {
         return g->begin[rank * g->k + k] + (ends ? g->own[rank * g->k + k] : 0);
 }
@@ -165,25 +166,25 @@ static double spread_of(struct grid *g, bool ends, double *ret, double *all)
         for (size_t k = 0; k < g->k; k++) {
                 size_t n = 0;
                 for (size_t i = 0; i < g->n; i++) {
-                        if (g->there[i])
-                                g->scratch[n++] = moment(g, i, k, ends);
+                        if (g->present[i])
+                                g->scratch[n++] = step_moment(g, i, k, ends);
                 }
                 g->mid[k] = job_median(g->scratch, n);
         }
         for (size_t i = 0; i < g->n; i++) {
                 size_t n = 0;
-                for (size_t k = g->skip; g->there[i] && k < g->k; k++)
-                        all[n++] = moment(g, i, k, ends) - g->mid[k];
+                for (size_t k = g->skip; g->present[i] && k < g->k; k++)
+                        all[n++] = step_moment(g, i, k, ends) - g->mid[k];
                 ret[i] = job_median(all, n);
         }
         size_t n_all = 0;
         for (size_t k = g->skip; k < g->k; k++) {
                 double least = INFINITY, most = -INFINITY;
                 for (size_t i = 0; i < g->n; i++) {
-                        if (!g->there[i])
+                        if (!g->present[i])
                                 continue;
-                        least = MIN(least, moment(g, i, k, ends) - ret[i]);
-                        most = MAX(most, moment(g, i, k, ends) - ret[i]);
+                        least = MIN(least, step_moment(g, i, k, ends) - ret[i]);
+                        most = MAX(most, step_moment(g, i, k, ends) - ret[i]);
                 }
                 all[n_all++] = most - least;
         }
@@ -195,7 +196,7 @@ static double spread_of(struct grid *g, bool ends, double *ret, double *all)
 static void find_period(struct grid *g, double *all)
 {
         size_t n = 0, first = 0, usual = 0, k = 0;
-        while (first < g->n && !g->there[first])
+        while (first < g->n && !g->present[first])
                 first++;
         const double *begin = first < g->n ? &g->begin[first * g->k] : g->begin;
         for (k = g->skip; first < g->n && k + 1 < g->k; k++)
@@ -220,22 +221,22 @@ static bool is_wait_name(const char *name)
 }
 
 /* The shortest of a step, typically. */
-static double shortest(const struct grid *g, double *all)
+static double shortest_step(const struct grid *g, double *all)
 {
         size_t n = 0;
         for (size_t k = g->skip; k < g->k; k++) {
                 double least = INFINITY;
                 for (size_t i = 0; i < g->n; i++)
-                        least = g->there[i] ? MIN(least, g->own[i * g->k + k]) : least;
+                        least = g->present[i] ? MIN(least, g->own[i * g->k + k]) : least;
                 all[n++] = least;
         }
         return job_median(all, n);
 }
 
 /* Marks whose ends are together and whose beginnings are not are around waiting, unless all are
- * long: that is work which is told when the waiting is over. offsets: of the moments that are
+ * long: that is work which is reported when the waiting is over. offsets: of the moments that are
  * together more. */
-static int look_at_ends(struct grid *g, double *offsets, double *all)
+static int fit_end_times(struct grid *g, double *offsets, double *all)
 {
         double *begins = calloc(g->n + 1, sizeof(*begins));
         if (!begins)
@@ -245,20 +246,21 @@ static int look_at_ends(struct grid *g, double *offsets, double *all)
         if (g->begins < g->ends)
                 memcpy(offsets, begins, g->n * sizeof(*begins));
         free(begins);
-        g->waits = is_wait_name(g->name) ||
-                   (g->begins > 4 * g->ends && g->begins > WAIT_SHARE * g->step_s &&
-                    g->ends < SYNC_SHARE * g->step_s && shortest(g, all) < WAIT_SHORT * g->step_s);
+        g->waits =
+            is_wait_name(g->name) ||
+            (g->begins > 4 * g->ends && g->begins > WAIT_SHARE * g->step_s &&
+             g->ends < SYNC_SHARE * g->step_s && shortest_step(g, all) < WAIT_SHORT * g->step_s);
         return 0;
 }
 
 /* How much later than the others: who waits less was later. */
 static void make_relative(struct grid *g, double *all)
 {
-        size_t n = 0, there = 0;
+        size_t n = 0, present = 0;
         for (size_t i = 0; i < g->n; i++)
-                there += g->there[i];
+                present += g->present[i];
         /* Each of two is as far from their middle: the other is the measure. */
-        double scale = (there == 2 ? 2 : 1) * (g->waits ? -1 : 1);
+        double scale = (present == 2 ? 2 : 1) * (g->waits ? -1 : 1);
         for (size_t k = 0; k < g->k; k++) {
                 g->mid[k] = column_middle(g, g->own, k);
                 for (size_t i = 0; i < g->n; i++)
@@ -267,12 +269,12 @@ static void make_relative(struct grid *g, double *all)
         /* Noise: how far a rank typically is from what it always is. */
         for (size_t i = 0; i < g->n; i++) {
                 size_t m = 0;
-                for (size_t k = g->skip; g->there[i] && k < g->k; k++)
+                for (size_t k = g->skip; g->present[i] && k < g->k; k++)
                         g->scratch[m++] = g->own[i * g->k + k];
                 double usual = job_median(g->scratch, m);
                 for (size_t k = 0; k < m; k++)
                         g->scratch[k] = fabs(g->scratch[k] - usual);
-                if (g->there[i])
+                if (g->present[i])
                         all[n++] = job_median(g->scratch, m);
         }
         g->sigma = TO_SIGMA * job_median(all, n);
@@ -305,8 +307,8 @@ static double mean_from(const struct grid *g, const double *own, size_t from)
         return g->k > from ? sum / (double)(g->k - from) : 0;
 }
 
-/* How far the mean of steps is off by chance: batches of them tell it also where steps that follow
- * each other are alike. */
+/* How far the mean of steps is off by chance: batches of them report it also where steps that
+ * follow each other are alike. */
 static double error_of_mean(const double *own, size_t n)
 {
         size_t each = n / BATCHES;
@@ -325,7 +327,7 @@ static double error_of_mean(const double *own, size_t n)
 }
 
 /* What a rank's steps look like; whether that is apart from the others is asked later. */
-static void look_at_rank(const struct grid *g, size_t rank, struct step_late *ret)
+static void measure_rank(const struct grid *g, size_t rank, struct step_late *ret)
 {
         const double *own = &g->own[rank * g->k];
         double slow = MAX(SLOW * g->step_s, 2 * SIGMAS * g->sigma);
@@ -371,7 +373,7 @@ static bool always_last(const struct grid *g, size_t rank)
         for (size_t k = g->skip; k < g->k; k++) {
                 double most = -INFINITY;
                 for (size_t i = 0; i < g->n; i++)
-                        most = g->there[i] ? MAX(most, g->own[i * g->k + k]) : most;
+                        most = g->present[i] ? MAX(most, g->own[i * g->k + k]) : most;
                 last += g->own[rank * g->k + k] >= most;
         }
         return (double)last >= NEARLY_ALL * (double)(g->k - g->skip);
@@ -383,8 +385,8 @@ static bool slow_more_often(const struct grid *g, const struct step_late *ranks,
         double others = 0;
         size_t n = 0;
         for (size_t i = 0; i < g->n; i++) {
-                others += i != rank && g->there[i] ? (double)ranks[i].slow : 0;
-                n += i != rank && g->there[i];
+                others += i != rank && g->present[i] ? (double)ranks[i].slow : 0;
+                n += i != rank && g->present[i];
         }
         return job_more_often((double)ranks[rank].slow, others, n);
 }
@@ -397,11 +399,13 @@ static bool mark_late(const struct job *j, const struct grid *g, struct step_lat
         if (!cost)
                 return false;
         for (size_t i = 0; i < g->n; i++)
-                cost[i] = !g->there[i] ? NAN : ranks[i].share > 0 ? ranks[i].share : ranks[i].usual;
+                cost[i] = !g->present[i]       ? NAN
+                          : ranks[i].share > 0 ? ranks[i].share
+                                               : ranks[i].usual;
         job_outliers(cost, g->n, 1, SOME_SHARE, out);
         for (size_t i = 0; i < g->n; i++) {
                 struct step_late *s = &ranks[i];
-                bool apart = out[i] || (j->ranks[i].shared && s->lasting && g->there[i] &&
+                bool apart = out[i] || (j->ranks[i].shared && s->lasting && g->present[i] &&
                                         g->n > 2 && always_last(g, i));
                 s->late = apart && s->share > 0 &&
                           (s->lasting || (s->times >= 2 && slow_more_often(g, ranks, i)));
@@ -412,7 +416,8 @@ static bool mark_late(const struct job *j, const struct grid *g, struct step_lat
 }
 
 /* Late by the same in nearly all steps in which one of them is. */
-static bool together(const struct grid *g, const struct step_late *ranks, size_t a, size_t b)
+static bool are_late_together(const struct grid *g, const struct step_late *ranks, size_t a,
+                              size_t b)
 {
         double least = MIN(ranks[a].late_s, ranks[b].late_s) / 2;
         size_t late = 0, same = 0;
@@ -429,7 +434,8 @@ static void find_together(const struct grid *g, struct step_late *ranks)
         for (size_t i = 0; i < g->n; i++) {
                 ranks[i].with = i;
                 for (size_t k = 0; ranks[i].late && ranks[i].with == i && k < i; k++) {
-                        if (ranks[k].late && ranks[k].with == k && together(g, ranks, i, k))
+                        if (ranks[k].late && ranks[k].with == k &&
+                            are_late_together(g, ranks, i, k))
                                 ranks[i].with = k;
                 }
         }
@@ -446,7 +452,7 @@ static void note_rows(struct job *j, const struct grid *g, double *all)
 {
         for (size_t i = 0; i < j->n; i++) {
                 size_t n = 0;
-                for (size_t k = g->skip; g->there[i] && k < g->k; k++)
+                for (size_t k = g->skip; g->present[i] && k < g->k; k++)
                         all[n++] = g->own[i * g->k + k];
                 if (n == 0)
                         continue;
@@ -466,7 +472,7 @@ static void note_slow(const struct job *j, const struct grid *g, struct step_vie
                 return;
         v->covers = usual / g->step_s;
         v->n_slow = 0;
-        while (first < g->n && !g->there[first])
+        while (first < g->n && !g->present[first])
                 first++;
         for (size_t k = g->skip; k + 1 < g->k && first < g->n; k++)
                 all[n++] =
@@ -486,7 +492,7 @@ static void note_slow(const struct job *j, const struct grid *g, struct step_vie
 }
 
 /* Clocks are those of nodes: one that is alone with its node keeps its own. */
-static void align(struct job *j, const struct grid *g, const double *offsets)
+static void align_clocks(struct job *j, const struct grid *g, const double *offsets)
 {
         bool several = false;
         for (size_t i = 1; i < j->n; i++)
@@ -498,7 +504,7 @@ static void align(struct job *j, const struct grid *g, const double *offsets)
         for (size_t i = 0; i < j->n; i++) {
                 size_t n = 0;
                 for (size_t k = 0; k < j->n; k++) {
-                        if (g->there[k] && strcmp(j->ranks[k].node, j->ranks[i].node) == 0)
+                        if (g->present[k] && strcmp(j->ranks[k].node, j->ranks[i].node) == 0)
                                 g->scratch[n++] = offsets[k];
                 }
                 j->ranks[i].offset_s = job_median(g->scratch, n);
@@ -526,29 +532,29 @@ static int try_name(struct job *j, const char *name, struct work *w, struct step
 {
         struct grid g;
         int r = 0;
-        if (!reserve(&g, j, name)) {
+        if (!reserve_grid(&g, j, name)) {
                 grid_finish(&g);
                 return -ENOMEM;
         }
         if (g.k >= STEPS_MIN) {
                 steps_fill(&g, j);
                 find_period(&g, w->all);
-                r = look_at_ends(&g, w->offsets, w->all);
+                r = fit_end_times(&g, w->offsets, w->all);
                 if (g.step_s > 0 && MIN(g.ends, g.begins) / g.step_s < w->best_ends) {
                         w->best_ends = MIN(g.ends, g.begins) / g.step_s;
-                        align(j, &g, w->offsets);
+                        align_clocks(j, &g, w->offsets);
                 }
                 make_relative(&g, w->all);
                 for (size_t i = 0; i < j->n; i++)
                         w->ranks[i] = (struct step_late){0};
                 for (size_t i = 0; i < j->n; i++) {
-                        if (g.there[i])
-                                look_at_rank(&g, i, &w->ranks[i]);
+                        if (g.present[i])
+                                measure_rank(&g, i, &w->ranks[i]);
                 }
                 bool late = mark_late(j, &g, w->ranks, w->out);
                 find_together(&g, w->ranks);
-                bool tells = late || shows_own(&g);
-                bool better = ret->n == 0 || (tells && !ret->tells) ||
+                bool shows_own_time = late || shows_own(&g);
+                bool better = ret->n == 0 || (shows_own_time && !ret->shows_own_time) ||
                               (late && worst_share(w->ranks, j->n) > worst_share(ret->ranks, j->n));
                 if (better && g.step_s > 0) {
                         ret->n = g.k;
@@ -560,7 +566,7 @@ static int try_name(struct job *j, const char *name, struct work *w, struct step
                 }
                 if (g.step_s > 0)
                         note_slow(j, &g, ret, w->all);
-                ret->tells |= tells;
+                ret->shows_own_time |= shows_own_time;
         }
         grid_finish(&g);
         return r;

@@ -31,11 +31,11 @@ static struct why_finding *add_finding(struct why *w, enum why_cause cause, bool
 /* What a rule decides from. */
 struct why_case {
         const struct why *w;
-        const struct look_process *p;
-        const struct look_thread *t; /* NULL: none was read */
-        const struct why_rank *rank; /* NULL: a process that a rank started */
-        bool is_odd;                 /* others wait, and it is not with them */
-        bool is_alone;               /* there are no others */
+        const struct snapshot_process *p;
+        const struct snapshot_thread *t; /* NULL: none was read */
+        const struct why_rank *rank;     /* NULL: a process that a rank started */
+        bool is_odd;                     /* others wait, and it is not with them */
+        bool is_alone;                   /* there are no others */
 };
 
 /* What a rule says; left as it is where the rule does not hold. */
@@ -57,34 +57,36 @@ static void format_answer(struct why_answer *ret, const char *fmt, const char *a
 #define SAY(ret, a, b) format_answer(ret, "%s", a, b)
 
 /* "in recvfrom of a socket". */
-static void say_call(const struct why_case *c, const struct look_thread *t, struct why_answer *ret)
+static void say_call(const struct why_case *c, const struct snapshot_thread *t,
+                     struct why_answer *ret)
 {
-        const char *call = stack_text(c->w->look->table, t->call);
-        const char *target = stack_text(c->w->look->table, t->target);
+        const char *call = stack_text(c->w->snapshot->table, t->call);
+        const char *target = stack_text(c->w->snapshot->table, t->target);
         const char *article = target[0] && target[0] != '/' ? "a " : "";
         snprintf(ret->detail, sizeof(ret->detail), "%s%.40s%s%s%.100s", call[0] ? "in " : "",
-                 call[0] ? call : stack_text(c->w->look->table, t->channel),
+                 call[0] ? call : stack_text(c->w->snapshot->table, t->channel),
                  target[0] ? " of " : "", article, target);
 }
 
 static bool is_halted_by_debugger(const struct why_case *c, struct why_answer *ret)
 {
-        bool traced = c->p->halt == LOOK_TRACED || (c->p->halt == LOOK_STOPPED && c->p->tracer > 0);
+        bool traced =
+            c->p->halt == SNAPSHOT_TRACED || (c->p->halt == SNAPSHOT_STOPPED && c->p->tracer > 0);
         if (traced && c->p->tracer > 0)
                 snprintf(ret->detail, sizeof(ret->detail), "pid %d", c->p->tracer);
-        return traced || (c->t && why_in_debugger(c->w->look, c->t->stack));
+        return traced || (c->t && why_in_debugger(c->w->snapshot, c->t->stack));
 }
 
 static bool is_halted_by_signal(const struct why_case *c, struct why_answer *ret)
 {
         SAY(ret, "state T", "");
-        return c->p->halt == LOOK_STOPPED && c->p->tracer == 0;
+        return c->p->halt == SNAPSHOT_STOPPED && c->p->tracer == 0;
 }
 
 static bool is_swapped(const struct why_case *c, struct why_answer *ret)
 {
-        double swap = value_or(c->p->figures[LOOK_SWAP], 0);
-        double faults = value_or(c->p->figures[LOOK_MAJOR], 0);
+        double swap = value_or(c->p->figures[SNAPSHOT_SWAP], 0);
+        double faults = value_or(c->p->figures[SNAPSHOT_MAJOR], 0);
         bool stuck = c->t && c->t->state == STACK_BLOCKED && faults >= SWAP_FAULTS_FEW;
         if (swap <= 0 || (faults < SWAP_FAULTS && !stuck))
                 return false;
@@ -95,7 +97,7 @@ static bool is_swapped(const struct why_case *c, struct why_answer *ret)
 
 static bool waits_for_file(const struct why_case *c, struct why_answer *ret)
 {
-        if (!c->t || !why_is_asleep(c->t) || why_wait_kind(c->w->look, c->t) != WAIT_FILE)
+        if (!c->t || !why_is_asleep(c->t) || why_wait_kind(c->w->snapshot, c->t) != WAIT_FILE)
                 return false;
         say_call(c, c->t, ret);
         return true;
@@ -103,14 +105,14 @@ static bool waits_for_file(const struct why_case *c, struct why_answer *ret)
 
 static bool is_blocked(const struct why_case *c, struct why_answer *ret)
 {
-        if (!c->t || c->t->state != STACK_BLOCKED || c->t->places > 1 || c->t->looks < 2)
+        if (!c->t || c->t->state != STACK_BLOCKED || c->t->places > 1 || c->t->n_samples < 2)
                 return false;
         say_call(c, c->t, ret);
         return true;
 }
 
 /* A thread whose own line waits for a lock. */
-static bool is_in_lock(const struct stack_look *l, const struct look_thread *t)
+static bool is_in_lock(const struct stack_snapshot *l, const struct snapshot_thread *t)
 {
         return why_is_asleep(t) && why_waits_directly(l, t) && why_wait_kind(l, t) == WAIT_LOCK &&
                value_or(t->wakes, 0) < LOCK_WAKES;
@@ -118,12 +120,12 @@ static bool is_in_lock(const struct stack_look *l, const struct look_thread *t)
 
 static bool is_deadlocked(const struct why_case *c, struct why_answer *ret)
 {
-        const struct stack_look *l = c->w->look;
-        const struct look_thread *first = NULL;
+        const struct stack_snapshot *l = c->w->snapshot;
+        const struct snapshot_thread *first = NULL;
         if (!c->is_odd && !c->is_alone)
                 return false;
         for (size_t i = 0; i < c->p->n_threads; i++) {
-                const struct look_thread *t = &l->threads[c->p->first_thread + i];
+                const struct snapshot_thread *t = &l->threads[c->p->first_thread + i];
                 struct code_line own, inner;
                 if (!is_in_lock(l, t) || t->waits_at == 0)
                         continue;
@@ -146,13 +148,13 @@ static bool is_deadlocked(const struct why_case *c, struct why_answer *ret)
 static bool is_deadlocked_by_files(const struct why_case *c, struct why_answer *ret)
 {
         const struct why *w = c->w;
-        if (!c->t || why_wait_kind(w->look, c->t) != WAIT_FLOCK)
+        if (!c->t || why_wait_kind(w->snapshot, c->t) != WAIT_FLOCK)
                 return false;
         for (size_t i = 0; i < w->n_ranks; i++) {
                 const struct why_rank *r = &w->ranks[i];
-                const struct look_thread *t =
-                    r->thread == WHY_NONE ? NULL : &w->look->threads[r->thread];
-                if (t && t != c->t && why_wait_kind(w->look, t) == WAIT_FLOCK &&
+                const struct snapshot_thread *t =
+                    r->thread == WHY_NONE ? NULL : &w->snapshot->threads[r->thread];
+                if (t && t != c->t && why_wait_kind(w->snapshot, t) == WAIT_FLOCK &&
                     t->target != c->t->target) {
                         say_call(c, c->t, ret);
                         return true;
@@ -165,13 +167,13 @@ static bool waits_for_lock(const struct why_case *c, struct why_answer *ret)
 {
         if (!c->t || (!c->is_odd && !c->is_alone) || c->rank->in_collective)
                 return false;
-        bool by_file = why_is_asleep(c->t) && why_wait_kind(c->w->look, c->t) == WAIT_FLOCK;
+        bool by_file = why_is_asleep(c->t) && why_wait_kind(c->w->snapshot, c->t) == WAIT_FLOCK;
         if (by_file)
                 say_call(c, c->t, ret);
-        return by_file || is_in_lock(c->w->look, c->t);
+        return by_file || is_in_lock(c->w->snapshot, c->t);
 }
 
-static bool loops(const struct why_case *c, struct why_answer *ret)
+static bool has_busy_loop(const struct why_case *c, struct why_answer *ret)
 {
         ret->sure = c->is_odd;
         return c->is_odd && c->rank->doing == WHY_SPINS && !c->rank->in_collective;
@@ -186,7 +188,7 @@ static bool is_out_of_order(const struct why_case *c, struct why_answer *ret)
                 const struct why_rank *r = &c->w->ranks[i];
                 if (r->group != 0 || !r->in_collective)
                         continue;
-                if (why_line(c->w->look, r->thread, &own, &inner))
+                if (why_line(c->w->snapshot, r->thread, &own, &inner))
                         snprintf(ret->detail, sizeof(ret->detail),
                                  "the others are at %.80s:%u %.40s",
                                  where_short_file(own.file, own.whose), own.line, own.function);
@@ -198,7 +200,7 @@ static bool is_out_of_order(const struct why_case *c, struct why_answer *ret)
 static bool waits_for_data(const struct why_case *c, struct why_answer *ret)
 {
         if (!c->t || (!c->is_odd && !c->is_alone) || !why_is_asleep(c->t) ||
-            why_wait_kind(c->w->look, c->t) != WAIT_DATA)
+            why_wait_kind(c->w->snapshot, c->t) != WAIT_DATA)
                 return false;
         say_call(c, c->t, ret);
         ret->sure = c->is_odd;
@@ -207,15 +209,15 @@ static bool waits_for_data(const struct why_case *c, struct why_answer *ret)
 
 static bool waits_for_child(const struct why_case *c, struct why_answer *ret)
 {
-        if (!c->t || !c->is_odd || why_wait_kind(c->w->look, c->t) != WAIT_CHILD)
+        if (!c->t || !c->is_odd || why_wait_kind(c->w->snapshot, c->t) != WAIT_CHILD)
                 return false;
         say_call(c, c->t, ret);
         return true;
 }
 
-static bool sleeps(const struct why_case *c, struct why_answer *ret)
+static bool has_sleeping_rank(const struct why_case *c, struct why_answer *ret)
 {
-        if (!c->t || !c->is_odd || why_wait_kind(c->w->look, c->t) != WAIT_TIME)
+        if (!c->t || !c->is_odd || why_wait_kind(c->w->snapshot, c->t) != WAIT_TIME)
                 return false;
         say_call(c, c->t, ret);
         return true;
@@ -243,11 +245,11 @@ static const struct {
     {is_deadlocked, WHY_DEADLOCK, false},
     {is_deadlocked_by_files, WHY_DEADLOCK, false},
     {waits_for_lock, WHY_LOCK, false},
-    {loops, WHY_LOOP, false},
+    {has_busy_loop, WHY_LOOP, false},
     {is_out_of_order, WHY_ORDER, false},
     {waits_for_data, WHY_DATA, false},
     {waits_for_child, WHY_CHILD, false},
-    {sleeps, WHY_SLEEP, false},
+    {has_sleeping_rank, WHY_SLEEP, false},
     {is_elsewhere, WHY_ELSEWHERE, false},
 };
 
@@ -260,15 +262,15 @@ static int apply_rules(struct why *w, const struct why_case *c)
                 struct why_finding *f = add_finding(w, rules[i].cause, answer.sure);
                 if (!f)
                         return -ENOMEM;
-                uint32_t own = c->t ? (uint32_t)(c->t - w->look->threads) : WHY_NONE;
+                uint32_t own = c->t ? (uint32_t)(c->t - w->snapshot->threads) : WHY_NONE;
                 f->host = c->p->host;
-                f->process = (uint32_t)(c->p - w->look->processes);
+                f->process = (uint32_t)(c->p - w->snapshot->processes);
                 f->thread = answer.thread != WHY_NONE ? answer.thread : own;
                 f->since_s = c->t ? c->t->idle_s : f->since_s;
                 memcpy(f->detail, answer.detail, sizeof(f->detail));
                 uint32_t rank = why_rank_of(w, f->process);
                 if (rank != WHY_NONE)
-                        f->rank = w->look->processes[w->ranks[rank].process].rank;
+                        f->rank = w->snapshot->processes[w->ranks[rank].process].rank;
                 return 0;
         }
         return 0;
@@ -276,18 +278,18 @@ static int apply_rules(struct why *w, const struct why_case *c)
 
 /* One that moves, or waits for people, holds nobody up for good. Where swapping is the reason, it
  * does move. */
-static bool may_be_cause(const struct why_rank *r, const struct look_process *p)
+static bool may_be_cause(const struct why_rank *r, const struct snapshot_process *p)
 {
         return (r->doing != WHY_MOVES && r->doing != WHY_IDLE) ||
-               value_or(p->figures[LOOK_SWAP], 0) > 0;
+               value_or(p->figures[SNAPSHOT_SWAP], 0) > 0;
 }
 
 static int explain_rank(struct why *w, const struct why_rank *r)
 {
-        const struct look_process *p = &w->look->processes[r->process];
+        const struct snapshot_process *p = &w->snapshot->processes[r->process];
         struct why_case c = {.w = w,
                              .p = p,
-                             .t = r->thread == WHY_NONE ? NULL : &w->look->threads[r->thread],
+                             .t = r->thread == WHY_NONE ? NULL : &w->snapshot->threads[r->thread],
                              .rank = r,
                              .is_odd = w->in_common > 0 && r->group != 0,
                              .is_alone = w->n_ranks == 1};
@@ -301,21 +303,21 @@ static int explain_rank(struct why *w, const struct why_rank *r)
 /* What a rank that does not move has started. */
 static int explain_helper(struct why *w, uint32_t process)
 {
-        const struct look_process *p = &w->look->processes[process];
+        const struct snapshot_process *p = &w->snapshot->processes[process];
         uint32_t rank = why_rank_of(w, process);
         if (rank == WHY_NONE || w->ranks[rank].process == process ||
             !may_be_cause(&w->ranks[rank], p))
                 return 0;
-        struct why_case c = {.w = w, .p = p, .t = stack_look_main(w->look, p)};
+        struct why_case c = {.w = w, .p = p, .t = stack_snapshot_main(w->snapshot, p)};
         return apply_rules(w, &c);
 }
 
-/* ---- ranks that are not there ---- */
+/* ---- ranks that are absent ---- */
 
 static bool has_rank(const struct why *w, double rank)
 {
         for (size_t i = 0; i < w->n_ranks; i++) {
-                struct value v = w->look->processes[w->ranks[i].process].rank;
+                struct value v = w->snapshot->processes[w->ranks[i].process].rank;
                 if (value_is_set(v) && v.v == rank)
                         return true;
         }
@@ -332,7 +334,7 @@ static void expected_ranks(const struct why *w, double *ret_from, double *ret_to
         struct value world = value_missing(STATE_NONE), local = value_missing(STATE_NONE);
         size_t n = 0;
         for (size_t i = 0; i < w->n_ranks; i++) {
-                const struct look_process *p = &w->look->processes[w->ranks[i].process];
+                const struct snapshot_process *p = &w->snapshot->processes[w->ranks[i].process];
                 if (!value_is_set(p->rank))
                         continue;
                 n++;
@@ -343,7 +345,7 @@ static void expected_ranks(const struct why *w, double *ret_from, double *ret_to
         }
         *ret_from = least;
         *ret_to = most;
-        bool one_machine = w->look->n_hosts == 1;
+        bool one_machine = w->snapshot->n_hosts == 1;
         if (value_is_set(world) && most < world.v &&
             (2 * (double)n > world.v || (one_machine && value_or(local, 0) >= world.v))) {
                 *ret_from = 0;
@@ -375,8 +377,8 @@ static int find_missing(struct why *w)
 
 static int find_gone_nodes(struct why *w)
 {
-        for (uint32_t i = 0; i < w->look->n_hosts; i++) {
-                const struct look_host *h = &w->look->hosts[i];
+        for (uint32_t i = 0; i < w->snapshot->n_hosts; i++) {
+                const struct snapshot_host *h = &w->snapshot->hosts[i];
                 if (h->why[0] == '\0')
                         continue;
                 struct why_finding *f = add_finding(w, WHY_NODE_GONE, w->in_common > 0);
@@ -388,7 +390,7 @@ static int find_gone_nodes(struct why *w)
         return 0;
 }
 
-static bool holds(const struct look_process *p, uint32_t gpu)
+static bool holds_gpu(const struct snapshot_process *p, uint32_t gpu)
 {
         for (size_t i = 0; i < p->n_gpus; i++) {
                 if (p->gpus[i] == gpu)
@@ -399,15 +401,15 @@ static bool holds(const struct look_process *p, uint32_t gpu)
 
 static int add_gpu_finding(struct why *w, uint32_t gpu, enum why_cause cause, const char *detail)
 {
-        const struct look_gpu *g = &w->look->gpus[gpu];
+        const struct snapshot_gpu *g = &w->snapshot->gpus[gpu];
         struct why_finding *f = add_finding(w, cause, true);
         if (!f)
                 return -ENOMEM;
         f->host = g->host;
         f->gpu = gpu;
         for (uint32_t i = 0; i < w->n_ranks && f->process == WHY_NONE; i++) {
-                const struct look_process *p = &w->look->processes[w->ranks[i].process];
-                if (!holds(p, gpu))
+                const struct snapshot_process *p = &w->snapshot->processes[w->ranks[i].process];
+                if (!holds_gpu(p, gpu))
                         continue;
                 f->process = w->ranks[i].process;
                 f->thread = w->ranks[i].thread;
@@ -420,8 +422,8 @@ static int add_gpu_finding(struct why *w, uint32_t gpu, enum why_cause cause, co
 
 static int find_failed_gpus(struct why *w)
 {
-        for (uint32_t i = 0; i < w->look->n_gpus; i++) {
-                const struct look_gpu *g = &w->look->gpus[i];
+        for (uint32_t i = 0; i < w->snapshot->n_gpus; i++) {
+                const struct snapshot_gpu *g = &w->snapshot->gpus[i];
                 int r = 0;
                 if (value_is_set(g->xid))
                         r = add_gpu_finding(w, i, WHY_GPU_ERROR, g->problem);
@@ -455,11 +457,11 @@ static void say_ras(const struct ras_rank *r, char *buf, size_t size)
 static uint32_t find_by_nccl_name(const struct why *w, const struct ras_rank *r)
 {
         for (uint32_t i = 0; r->pid > 0 && i < w->n_ranks; i++) {
-                if (w->look->processes[w->ranks[i].process].is.pid == r->pid)
+                if (w->snapshot->processes[w->ranks[i].process].is.pid == r->pid)
                         return i;
         }
         for (uint32_t i = 0; i < w->n_ranks; i++) {
-                struct value rank = w->look->processes[w->ranks[i].process].rank;
+                struct value rank = w->snapshot->processes[w->ranks[i].process].rank;
                 if (r->pid == 0 && value_is_set(rank) && value_is_set(r->rank) &&
                     rank.v == r->rank.v)
                         return i;
@@ -473,7 +475,7 @@ static int add_word_of_nccl(struct why *w, const struct ras_rank *r)
         char words[WHY_DETAIL_MAX];
         uint32_t at = find_by_nccl_name(w, r);
         const struct why_rank *is = at == WHY_NONE ? NULL : &w->ranks[at];
-        struct value rank = is ? w->look->processes[is->process].rank : r->rank;
+        struct value rank = is ? w->snapshot->processes[is->process].rank : r->rank;
         say_ras(r, words, sizeof(words));
         for (size_t i = 0; i < w->n_findings; i++) {
                 struct why_finding *f = &w->findings[i];
@@ -495,7 +497,7 @@ static int add_word_of_nccl(struct why *w, const struct ras_rank *r)
                 f->process = is->process;
                 f->thread = is->thread;
                 f->since_s = is->since_s;
-                f->host = w->look->processes[is->process].host;
+                f->host = w->snapshot->processes[is->process].host;
         }
         return 0;
 }
@@ -522,7 +524,7 @@ static int find_all_waiting(struct why *w)
                 return -ENOMEM;
         f->process = w->ranks[0].process;
         f->thread = w->ranks[0].thread;
-        f->host = w->look->processes[f->process].host;
+        f->host = w->snapshot->processes[f->process].host;
         f->since_s = w->stalled_s;
         return 0;
 }
@@ -536,7 +538,7 @@ int why_find_causes(struct why *w)
                 r = find_missing(w);
         for (size_t i = 0; r == 0 && i < w->n_ranks; i++)
                 r = explain_rank(w, &w->ranks[i]);
-        for (uint32_t i = 0; r == 0 && i < w->look->n_processes; i++)
+        for (uint32_t i = 0; r == 0 && i < w->snapshot->n_processes; i++)
                 r = explain_helper(w, i);
         if (r == 0)
                 r = find_by_nccl(w);

@@ -9,9 +9,9 @@
 
 #define SPINS_READY 0.8
 
-static uint32_t find_parent(const struct stack_look *l, uint32_t process)
+static uint32_t find_parent(const struct stack_snapshot *l, uint32_t process)
 {
-        const struct look_process *p = &l->processes[process];
+        const struct snapshot_process *p = &l->processes[process];
         for (uint32_t i = 0; p->is.ppid > 0 && i < l->n_processes; i++) {
                 if (l->processes[i].host == p->host && l->processes[i].is.pid == p->is.ppid)
                         return i;
@@ -31,11 +31,11 @@ static uint32_t find_rank(const struct why *w, uint32_t process)
 uint32_t why_rank_of(const struct why *w, uint32_t process)
 {
         /* A chain that leads back to itself has no more links than there are processes. */
-        for (size_t links = 0; process != WHY_NONE && links <= w->look->n_processes; links++) {
+        for (size_t links = 0; process != WHY_NONE && links <= w->snapshot->n_processes; links++) {
                 uint32_t rank = find_rank(w, process);
                 if (rank != WHY_NONE)
                         return rank;
-                process = find_parent(w->look, process);
+                process = find_parent(w->snapshot, process);
         }
         return WHY_NONE;
 }
@@ -43,11 +43,11 @@ uint32_t why_rank_of(const struct why *w, uint32_t process)
 /* ---- one rank ---- */
 
 /* A first thread that only waits for threads of its process: the one that works for it. */
-static uint32_t find_worker(const struct stack_look *l, const struct look_process *p,
-                            const struct look_thread *main)
+static uint32_t find_worker(const struct stack_snapshot *l, const struct snapshot_process *p,
+                            const struct snapshot_thread *main)
 {
         for (size_t i = 0; i < p->n_threads; i++) {
-                const struct look_thread *t = &l->threads[p->first_thread + i];
+                const struct snapshot_thread *t = &l->threads[p->first_thread + i];
                 if (t == main || !why_has_own_code(l, t))
                         continue;
                 if (!why_is_asleep(t) || why_wait_kind(l, t) != WAIT_LOCK ||
@@ -57,9 +57,9 @@ static uint32_t find_worker(const struct stack_look *l, const struct look_proces
         return WHY_NONE;
 }
 
-static uint32_t choose_thread(const struct stack_look *l, const struct look_process *p)
+static uint32_t choose_thread(const struct stack_snapshot *l, const struct snapshot_process *p)
 {
-        const struct look_thread *main = stack_look_main(l, p);
+        const struct snapshot_thread *main = stack_snapshot_main(l, p);
         if (!main)
                 return WHY_NONE;
         bool hands_over = why_is_asleep(main) && why_wait_kind(l, main) == WAIT_LOCK &&
@@ -68,24 +68,25 @@ static uint32_t choose_thread(const struct stack_look *l, const struct look_proc
         return worker != WHY_NONE ? worker : (uint32_t)(main - l->threads);
 }
 
-static bool is_idle(const struct why *w, const struct look_thread *t)
+static bool is_idle(const struct why *w, const struct snapshot_thread *t)
 {
-        enum wait_kind kind = why_wait_kind(w->look, t);
+        enum wait_kind kind = why_wait_kind(w->snapshot, t);
         bool is_python = t->stack != STACK_EMPTY;
-        return why_is_asleep(t) && (kind == WAIT_PEOPLE || (kind == WAIT_DATA && is_python &&
-                                                            !why_has_own_code(w->look, t) &&
-                                                            !why_in_collective(w->look, t->stack)));
+        return why_is_asleep(t) &&
+               (kind == WAIT_PEOPLE ||
+                (kind == WAIT_DATA && is_python && !why_has_own_code(w->snapshot, t) &&
+                 !why_in_collective(w->snapshot, t->stack)));
 }
 
 static enum why_doing find_doing(const struct why *w, const struct why_rank *r)
 {
-        const struct look_process *p = &w->look->processes[r->process];
-        if (p->halt == LOOK_STOPPED || p->halt == LOOK_TRACED)
+        const struct snapshot_process *p = &w->snapshot->processes[r->process];
+        if (p->halt == SNAPSHOT_STOPPED || p->halt == SNAPSHOT_TRACED)
                 return WHY_HALTED;
         if (r->thread == WHY_NONE)
                 return WHY_UNKNOWN;
-        const struct look_thread *t = &w->look->threads[r->thread];
-        if (why_in_debugger(w->look, t->stack))
+        const struct snapshot_thread *t = &w->snapshot->threads[r->thread];
+        if (why_in_debugger(w->snapshot, t->stack))
                 return WHY_HALTED;
         if (is_idle(w, t))
                 return WHY_IDLE;
@@ -93,8 +94,8 @@ static enum why_doing find_doing(const struct why *w, const struct why_rank *r)
                 return WHY_MOVES;
         if (why_is_asleep(t))
                 return WHY_WAITS;
-        bool spins = value_or(t->ready, 0) >= SPINS_READY && t->places < LOOK_SEEN_MAX;
-        return t->looks == 0 ? WHY_UNKNOWN : spins ? WHY_SPINS : WHY_MOVES;
+        bool spins = value_or(t->ready, 0) >= SPINS_READY && t->places < SNAPSHOT_SEEN_MAX;
+        return t->n_samples == 0 ? WHY_UNKNOWN : spins ? WHY_SPINS : WHY_MOVES;
 }
 
 static int add_rank(struct why *w, uint32_t process)
@@ -109,9 +110,9 @@ static int add_rank(struct why *w, uint32_t process)
 }
 
 /* A shell or a launcher stands for the programs below it. */
-static bool stands_for_others(const struct stack_look *l, uint32_t process)
+static bool stands_for_others(const struct stack_snapshot *l, uint32_t process)
 {
-        const struct look_process *p = &l->processes[process];
+        const struct snapshot_process *p = &l->processes[process];
         if (p->is.access == STACK_READABLE || p->n_gpus > 0)
                 return false;
         for (uint32_t i = 0; i < l->n_processes; i++) {
@@ -121,9 +122,9 @@ static bool stands_for_others(const struct stack_look *l, uint32_t process)
         return false;
 }
 
-static bool is_first_program(const struct stack_look *l, uint32_t process)
+static bool is_first_program(const struct stack_snapshot *l, uint32_t process)
 {
-        const struct look_process *p = &l->processes[process];
+        const struct snapshot_process *p = &l->processes[process];
         uint32_t parent = find_parent(l, process);
         if (p->leads)
                 return !stands_for_others(l, process);
@@ -134,13 +135,13 @@ static bool is_first_program(const struct stack_look *l, uint32_t process)
 /* Those that a launcher numbered; where there are none, those that lead. */
 static int list_ranks(struct why *w)
 {
-        const struct stack_look *l = w->look;
+        const struct stack_snapshot *l = w->snapshot;
         bool numbered = false;
         int r = 0;
         for (size_t i = 0; i < l->n_processes; i++)
                 numbered |= value_is_set(l->processes[i].rank);
         for (uint32_t i = 0; r == 0 && i < l->n_processes; i++) {
-                const struct look_process *p = &l->processes[i];
+                const struct snapshot_process *p = &l->processes[i];
                 if (numbered ? value_is_set(p->rank) : is_first_program(l, i))
                         r = add_rank(w, i);
         }
@@ -151,11 +152,12 @@ static void sort_ranks(struct why *w)
 {
         for (size_t i = 1; i < w->n_ranks; i++) {
                 struct why_rank r = w->ranks[i];
-                double rank = value_or(w->look->processes[r.process].rank, INT32_MAX);
+                double rank = value_or(w->snapshot->processes[r.process].rank, INT32_MAX);
                 size_t at = i;
                 for (; at > 0; at--) {
                         const struct why_rank *before = &w->ranks[at - 1];
-                        if (value_or(w->look->processes[before->process].rank, INT32_MAX) <= rank)
+                        if (value_or(w->snapshot->processes[before->process].rank, INT32_MAX) <=
+                            rank)
                                 break;
                         w->ranks[at] = *before;
                 }
@@ -166,7 +168,7 @@ static void sort_ranks(struct why *w)
 /* ---- groups ---- */
 
 /* Whether it is in several lines by turns. */
-static bool goes_around(const struct stack_look *l, const struct why_rank *r)
+static bool goes_around(const struct stack_snapshot *l, const struct why_rank *r)
 {
         return l->threads[r->thread].places > 1;
 }
@@ -176,7 +178,7 @@ static bool is_same_code(const struct code_line *a, const struct code_line *b)
         return strcmp(a->file, b->file) == 0 && strcmp(a->function, b->function) == 0;
 }
 
-static bool is_same_place(const struct stack_look *l, const struct why_rank *a,
+static bool is_same_place(const struct stack_snapshot *l, const struct why_rank *a,
                           const struct why_rank *b)
 {
         struct code_line own[2], inner[2];
@@ -195,7 +197,7 @@ static bool is_same_place(const struct stack_look *l, const struct why_rank *a,
 
 /* Ranks in a collective that stops are a moment apart in it: some sleep, some spin, and each may be
  * in another line of the library. The user's own line is what counts. */
-static bool waits_together(const struct stack_look *l, const struct why_rank *a,
+static bool waits_together(const struct stack_snapshot *l, const struct why_rank *a,
                            const struct why_rank *b)
 {
         struct code_line own[2], inner[2];
@@ -211,8 +213,8 @@ static void group_ranks(struct why *w)
         for (uint32_t i = 0; i < w->n_ranks; i++) {
                 struct why_rank *r = &w->ranks[i];
                 for (uint32_t k = 0; k < i && r->group == WHY_NONE; k++) {
-                        if (waits_together(w->look, r, &w->ranks[k]) ||
-                            is_same_place(w->look, r, &w->ranks[k]))
+                        if (waits_together(w->snapshot, r, &w->ranks[k]) ||
+                            is_same_place(w->snapshot, r, &w->ranks[k]))
                                 r->group = w->ranks[k].group;
                 }
                 if (r->group == WHY_NONE)
@@ -254,7 +256,7 @@ static void find_common(struct why *w)
                 uint32_t *group = &w->ranks[i].group;
                 *group = *group == best ? 0 : *group == 0 ? best : *group;
         }
-        /* One process alone is no place where ranks wait for each other. */
+        /* One process alone is not a place where ranks wait for each other. */
         w->in_common = w->n_ranks > 1 ? most / 2 : 0;
 }
 
@@ -266,10 +268,10 @@ int why_see_ranks(struct why *w)
         sort_ranks(w);
         for (size_t i = 0; i < w->n_ranks; i++) {
                 struct why_rank *rank = &w->ranks[i];
-                rank->thread = choose_thread(w->look, &w->look->processes[rank->process]);
+                rank->thread = choose_thread(w->snapshot, &w->snapshot->processes[rank->process]);
                 if (rank->thread != WHY_NONE) {
-                        const struct look_thread *t = &w->look->threads[rank->thread];
-                        rank->in_collective = why_in_collective(w->look, t->stack);
+                        const struct snapshot_thread *t = &w->snapshot->threads[rank->thread];
+                        rank->in_collective = why_in_collective(w->snapshot, t->stack);
                         rank->since_s = t->idle_s;
                 }
                 rank->doing = (uint8_t)find_doing(w, rank);

@@ -15,19 +15,19 @@ enum wait_kind {
         WAIT_TIME,
         WAIT_CHILD,
 };
-enum wait_kind why_wait_kind(const struct stack_look *l, const struct look_thread *t);
+enum wait_kind why_wait_kind(const struct stack_snapshot *l, const struct snapshot_thread *t);
 
 /* Whether a thread was asleep in one place all the time; so often at most may it have looked
  * around.
  */
-bool why_is_asleep(const struct look_thread *t);
+bool why_is_asleep(const struct snapshot_thread *t);
 /* Whether the user's own line waits itself, not a library below it. */
-bool why_waits_directly(const struct stack_look *l, const struct look_thread *t);
-bool why_has_own_code(const struct stack_look *l, const struct look_thread *t);
+bool why_waits_directly(const struct stack_snapshot *l, const struct snapshot_thread *t);
+bool why_has_own_code(const struct stack_snapshot *l, const struct snapshot_thread *t);
 /* Whether a frame of the stack is a collective's. */
-bool why_in_collective(const struct stack_look *l, uint32_t stack);
+bool why_in_collective(const struct stack_snapshot *l, uint32_t stack);
 /* Whether a frame of the stack is a debugger's. */
-bool why_in_debugger(const struct stack_look *l, uint32_t stack);
+bool why_in_debugger(const struct stack_snapshot *l, uint32_t stack);
 /* Whether a rank, what it started and its GPUs show any progress beside where its threads are. */
 bool why_shows_progress(const struct why *w, uint32_t process);
 /* The rank that a process works for, itself or a parent's; WHY_NONE when there is none. */

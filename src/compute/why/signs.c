@@ -72,7 +72,7 @@ static enum wait_kind kind_of_target(const char *target)
         return strcmp(target, "socket") == 0 || strcmp(target, "pipe") == 0 ? WAIT_DATA : WAIT_FILE;
 }
 
-enum wait_kind why_wait_kind(const struct stack_look *l, const struct look_thread *t)
+enum wait_kind why_wait_kind(const struct stack_snapshot *l, const struct snapshot_thread *t)
 {
         const char *call = stack_text(l->table, t->call), *target = stack_text(l->table, t->target);
         for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -97,31 +97,31 @@ enum wait_kind why_wait_kind(const struct stack_look *l, const struct look_threa
 #define ASLEEP_BUSY 0.1
 #define ASLEEP_WAKES 20.0 /* a second: one that wakes more often goes from step to step */
 
-bool why_is_asleep(const struct look_thread *t)
+bool why_is_asleep(const struct snapshot_thread *t)
 {
         return (t->state == STACK_WAITING || t->state == STACK_BLOCKED) &&
                t->places <= ASLEEP_PLACES && value_or(t->busy, 0) < ASLEEP_BUSY &&
                value_or(t->wakes, 0) < ASLEEP_WAKES;
 }
 
-bool why_has_own_code(const struct stack_look *l, const struct look_thread *t)
+bool why_has_own_code(const struct stack_snapshot *l, const struct snapshot_thread *t)
 {
         struct stack_place place = stack_find_place(l->table, t->stack);
         return place.own != STACK_EMPTY &&
                stack_frame(l->table, stack_node(l->table, place.own)->frame)->whose == STACK_USER;
 }
 
-bool why_waits_directly(const struct stack_look *l, const struct look_thread *t)
+bool why_waits_directly(const struct stack_snapshot *l, const struct snapshot_thread *t)
 {
         return why_has_own_code(l, t) && stack_find_place(l->table, t->stack).inner == STACK_EMPTY;
 }
 
-static const struct stack_frame *frame_at(const struct stack_look *l, uint32_t stack)
+static const struct stack_frame *frame_at(const struct stack_snapshot *l, uint32_t stack)
 {
         return stack_frame(l->table, stack_node(l->table, stack)->frame);
 }
 
-bool why_in_collective(const struct stack_look *l, uint32_t stack)
+bool why_in_collective(const struct stack_snapshot *l, uint32_t stack)
 {
         for (; stack != STACK_EMPTY; stack = stack_node(l->table, stack)->parent) {
                 if (why_is_collective(stack_text(l->table, frame_at(l, stack)->function)))
@@ -130,7 +130,7 @@ bool why_in_collective(const struct stack_look *l, uint32_t stack)
         return false;
 }
 
-bool why_in_debugger(const struct stack_look *l, uint32_t stack)
+bool why_in_debugger(const struct stack_snapshot *l, uint32_t stack)
 {
         static const char *const parts[] = {"/pdb.py", "/bdb.py", "/debugpy/", "/ipdb/", "/pudb/"};
         for (; stack != STACK_EMPTY; stack = stack_node(l->table, stack)->parent) {
@@ -147,22 +147,22 @@ bool why_in_debugger(const struct stack_look *l, uint32_t stack)
 
 /* More of a figure than programs that only wait have. */
 static const struct {
-        enum look_figure figure;
+        enum snapshot_figure figure;
         double least;
 } signs[] = {
-    {LOOK_IO, 16e3},       /* bytes of reads and writes a second */
-    {LOOK_MINOR, 100},     /* memory that it begins to use */
-    {LOOK_CHILDREN, 0.02}, /* what it started ends, one after the other */
+    {SNAPSHOT_IO, 16e3},       /* bytes of reads and writes a second */
+    {SNAPSHOT_MINOR, 100},     /* memory that it begins to use */
+    {SNAPSHOT_CHILDREN, 0.02}, /* what it started ends, one after the other */
 };
 #define HELPER_WORKS 0.05 /* cores: a process that it started, such as a compiler */
 #define THREAD_WORKS 0.05
 #define DATA_WAKES 3.0 /* a second: that often ends no wait that brings nothing */
 #define GPU_WORKS 0.02
 
-static bool gpu_works(const struct stack_look *l, const struct look_process *p)
+static bool gpu_works(const struct stack_snapshot *l, const struct snapshot_process *p)
 {
         for (size_t i = 0; i < p->n_gpus; i++) {
-                const struct look_gpu *g = &l->gpus[p->gpus[i]];
+                const struct snapshot_gpu *g = &l->gpus[p->gpus[i]];
                 if (value_or(g->data, 0) >= GPU_WORKS && value_or(g->lost, 0) <= 0)
                         return true;
         }
@@ -170,10 +170,10 @@ static bool gpu_works(const struct stack_look *l, const struct look_process *p)
 }
 
 /* Threads that go from line to line; of the first one, data that comes in. */
-static bool threads_work(const struct stack_look *l, const struct look_process *p)
+static bool threads_work(const struct stack_snapshot *l, const struct snapshot_process *p)
 {
         for (size_t i = 0; i < p->n_threads; i++) {
-                const struct look_thread *t = &l->threads[p->first_thread + i];
+                const struct snapshot_thread *t = &l->threads[p->first_thread + i];
                 if (t->is_main && why_is_asleep(t) && value_or(t->wakes, 0) >= DATA_WAKES &&
                     why_wait_kind(l, t) == WAIT_DATA)
                         return true;
@@ -184,24 +184,24 @@ static bool threads_work(const struct stack_look *l, const struct look_process *
         return false;
 }
 
-static bool process_works(const struct why *w, const struct look_process *p, bool is_helper)
+static bool process_works(const struct why *w, const struct snapshot_process *p, bool is_helper)
 {
         for (size_t i = 0; i < ARRAY_LEN(signs); i++) {
                 if (value_or(p->figures[signs[i].figure], 0) >= signs[i].least)
                         return true;
         }
         if (is_helper)
-                return value_or(p->figures[LOOK_CPU], 0) >= HELPER_WORKS;
-        return gpu_works(w->look, p) || threads_work(w->look, p);
+                return value_or(p->figures[SNAPSHOT_CPU], 0) >= HELPER_WORKS;
+        return gpu_works(w->snapshot, p) || threads_work(w->snapshot, p);
 }
 
 bool why_shows_progress(const struct why *w, uint32_t process)
 {
-        for (uint32_t i = 0; i < w->look->n_processes; i++) {
+        for (uint32_t i = 0; i < w->snapshot->n_processes; i++) {
                 bool is_own = i == process;
                 if (!is_own && why_rank_of(w, i) != why_rank_of(w, process))
                         continue;
-                if (process_works(w, &w->look->processes[i], !is_own))
+                if (process_works(w, &w->snapshot->processes[i], !is_own))
                         return true;
         }
         return false;

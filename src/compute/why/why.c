@@ -44,9 +44,10 @@ static enum why_outcome find_outcome(const struct why *w)
         return w->n_findings > 0 ? WHY_NOT_KNOWN : WHY_FINE;
 }
 
-int why_conclude(const struct stack_look *look, const struct ras_report *ras, struct why *ret)
+int why_conclude(const struct stack_snapshot *snapshot, const struct ras_report *ras,
+                 struct why *ret)
 {
-        *ret = (struct why){.look = look, .ras = ras};
+        *ret = (struct why){.snapshot = snapshot, .ras = ras};
         int r = why_see_ranks(ret);
         if (r < 0)
                 return r;

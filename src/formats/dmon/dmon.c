@@ -88,7 +88,7 @@ static bool read_header(struct dmon *d, struct batcher *b, const struct line *li
                         break;
                 d->at[d->n++] = (uint16_t)start;
         }
-        d->at[d->n] = UINT16_MAX; /* the last column goes on to the end of the row */
+        d->at[d->n] = UINT16_MAX; /* the last column continues to the end of the row */
         return true;
 }
 

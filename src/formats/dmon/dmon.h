@@ -25,7 +25,7 @@ struct dmon {
 enum dmon_line {
         DMON_ROW,     /* a row of this round */
         DMON_CUT_ROW, /* the same, and it ends in the middle */
-        DMON_HEADER,  /* a new layout: the batcher's schema was made anew */
+        DMON_HEADER,  /* a new layout: the batcher's schema was rebuilt */
         DMON_QUIET,   /* nothing to keep: a repeated header, another kind of entity, a blank line */
         DMON_NEXT_ROUND, /* it belongs to the next round and was not taken: give it again then */
         DMON_UNKNOWN,    /* none of the above */

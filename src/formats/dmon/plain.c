@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define TAB 8
-#define PLAIN_MAX ((size_t)1 << 16) /* more is no row of dcgmi's */
+#define PLAIN_MAX ((size_t)1 << 16) /* more is not a row of dcgmi's */
 
 static size_t blanks_before(const struct line *line)
 {
@@ -26,7 +26,7 @@ static size_t count_tabs(const struct line *line)
 
 /* Tabs become blanks up to the next stop, as on a terminal, so that columns stand below their names
  * again. The line itself when it would become too long or memory is short. */
-static struct line expanded(struct dmon *d, const struct line *line)
+static struct line expand_tabs(struct dmon *d, const struct line *line)
 {
         if (line->len > PLAIN_MAX / TAB)
                 return *line;
@@ -44,7 +44,7 @@ static struct line expanded(struct dmon *d, const struct line *line)
         return plain;
 }
 
-static struct line without(const struct line *line, size_t blanks)
+static struct line drop_blanks(const struct line *line, size_t blanks)
 {
         struct line rest = *line;
         rest.s += blanks;
@@ -54,7 +54,7 @@ static struct line without(const struct line *line, size_t blanks)
 
 struct line plain_header(struct dmon *d, const struct line *line)
 {
-        struct line plain = without(line, blanks_before(line));
+        struct line plain = drop_blanks(line, blanks_before(line));
         struct words words;
         rows_split_blanks(&plain, &words);
         size_t names = words.n > 1 && words.w[0].len == 1 ? words.n - 1 : words.n; /* "# Entity" */
@@ -63,9 +63,9 @@ struct line plain_header(struct dmon *d, const struct line *line)
                 d->indent = d->tabs ? 0 : blanks_before(line);
                 return plain;
         }
-        plain = expanded(d, line);
+        plain = expand_tabs(d, line);
         d->indent = blanks_before(&plain);
-        return without(&plain, d->indent);
+        return drop_blanks(&plain, d->indent);
 }
 
 struct line plain_row(struct dmon *d, const struct line *line)
@@ -73,10 +73,10 @@ struct line plain_row(struct dmon *d, const struct line *line)
         if (LIKELY(d->indent == 0 && !memchr(line->s, '\t', line->len)))
                 return *line;
         if (d->tabs)
-                return without(line, blanks_before(line));
-        struct line plain = count_tabs(line) > 0 ? expanded(d, line) : *line;
+                return drop_blanks(line, blanks_before(line));
+        struct line plain = count_tabs(line) > 0 ? expand_tabs(d, line) : *line;
         size_t blanks = blanks_before(&plain);
-        return without(&plain, MIN(blanks, d->indent));
+        return drop_blanks(&plain, MIN(blanks, d->indent));
 }
 
 void plain_split_tabs(const struct line *line, struct words *ret)

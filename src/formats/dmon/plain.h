@@ -15,5 +15,5 @@ void plain_split_tabs(const struct line *line, struct words *ret);
 /* How many values a row without a header has when it is one of the dashboard's; 0 when it is not.
  */
 size_t plain_headless(const struct line *line);
-/* Takes those columns for the header that is not there. */
+/* Takes those columns for the header that is absent. */
 void plain_dashboard_columns(struct dmon *d, struct batcher *b, size_t n);

@@ -92,9 +92,9 @@ static void mix_digest(struct exposition *x, const struct block *b, int field,
 }
 
 /*
- * A series that comes again begins a new scrape. So does any value that is there already, once the
- * metric was announced again: the labels may have changed since. Otherwise it is one GPU under two
- * names (shared by two pods), and the first one counts.
+ * A series that comes again begins a new scrape. So does any value present already, once the metric
+ * was announced again: the labels may have changed since. Otherwise it is one GPU under two names
+ * (shared by two pods), and the first one counts.
  */
 static enum exposition_line exposition_take(struct exposition *x, struct name *name,
                                             struct block *b, const struct exposition_point *point)
@@ -131,7 +131,7 @@ static void read_comment(struct exposition *x, const char *s, size_t len)
                 x->names[id].announced = x->round;
 }
 
-/* What follows a name nobody wants is only looked at. */
+/* What follows a name nobody wants is only examined. */
 static bool seems_sample(const char *s, size_t len)
 {
         struct exposition_point point;

@@ -11,7 +11,7 @@
 #define NAMES_MAX 8192 /* of metrics nobody wants; more are looked up each time */
 #define NAME_LEN_MAX 255
 
-static void forget(struct exposition *x)
+static void forget_text(struct exposition *x)
 {
         x->n_blocks = x->n_slots = x->hostless = 0;
         x->last_block = 0;
@@ -22,7 +22,7 @@ static void forget(struct exposition *x)
 }
 
 /* Rows get wider: the last one moves first. */
-static bool widen(struct exposition *x)
+static bool widen_schema(struct exposition *x)
 {
         size_t stride = x->stride ? x->stride * 2 : 64;
         if (x->slots_cap > 0) {
@@ -46,7 +46,7 @@ static int add_field(struct exposition *x, const char *name, size_t len, bool is
         struct schema *schema = &x->schema;
         if (schema->n == EXPOSITION_FIELDS_MAX || len >= FIELD_NAME_MAX)
                 return NOBODY;
-        if (schema->n == x->stride && !widen(x))
+        if (schema->n == x->stride && !widen_schema(x))
                 return NOBODY;
         memcpy(schema->names[schema->n], name, len);
         schema->names[schema->n][len] = '\0';
@@ -160,8 +160,8 @@ static bool same_but_for_host(const struct entity_key *a, const struct entity_ke
 }
 
 /*
- * An exporter may leave the host out of some series. The one entity that is the same but for it is
- * meant, and learns its host; where several are, on several hosts, nobody can tell.
+ * An exporter may leave the host out of some series. The one entity that is the same except for it
+ * is meant, and learns its host; where several are, on several hosts, nobody can report.
  */
 static int find_without_host(struct exposition *x, const struct entity_key *key)
 {
@@ -191,7 +191,7 @@ static int find_slot(struct exposition *x, const struct entity_key *key)
                 if (batcher_same(&x->slots[id].key, key))
                         return (int)id;
         }
-        /* Only where hosts are missing at all is it worth looking at every entity. */
+        /* Only where hosts are missing at all is it worth examining every entity. */
         int known = key->host_len == 0 || x->hostless > 0 ? find_without_host(x, key) : NOBODY;
         if (known != NOBODY)
                 return known;
@@ -212,7 +212,7 @@ static int32_t read_id(const struct word *w)
         return num_parse_u64(w->s, w->len, &id) && id <= UINT16_MAX ? (int32_t)id : -1;
 }
 
-/* Takes what a label tells about who is meant. */
+/* Takes what a label reports who is meant. */
 static void read_identity(const struct word *name, const struct word *value, struct word *gpu,
                           struct entity_key *key)
 {
@@ -336,7 +336,7 @@ static enum exposition_line search_block(struct exposition *x, const char *s, si
         }
         /* Forgetting waits for a line about a GPU, so that a scrape of nothing loses nothing. */
         if (x->must_forget && x->blocks[id].entity != NOBODY) {
-                forget(x);
+                forget_text(x);
                 return search_block(x, s, len, ret);
         }
         *ret = id;

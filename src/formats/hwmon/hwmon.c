@@ -25,23 +25,23 @@ struct fields {
         size_t len[FIELDS_MAX];
 };
 
-static bool exists(const char *folder, const char *name, char *path, size_t size)
+static bool file_exists(const char *folder, const char *name, char *path, size_t size)
 {
         return snprintf(path, size, "%s/%s", folder, name) < (int)size && access(path, R_OK) == 0;
 }
 
 bool hwmon_is_one(const char *folder, char *path, size_t size)
 {
-        return exists(folder, "hw_metrics.csv", path, size) || hwmon_dmon(folder, path, size);
+        return file_exists(folder, "hw_metrics.csv", path, size) || hwmon_dmon(folder, path, size);
 }
 
 bool hwmon_dmon(const char *folder, char *path, size_t size)
 {
-        return exists(folder, "hw_dmon.csv", path, size);
+        return file_exists(folder, "hw_dmon.csv", path, size);
 }
 
 /* Splits at blanks, or at a comma when there is one given; blanks around fields are dropped. */
-static void split(const struct line *line, char comma, struct fields *ret)
+static void split_fields(const struct line *line, char comma, struct fields *ret)
 {
         const char *s = line->s, *end = line->s + line->len;
         ret->n = 0;
@@ -160,7 +160,7 @@ static void take_cpu(void *arg, const struct line *line)
         struct fields f;
         int64_t ns;
         double usr, idle;
-        split(line, ',', &f);
+        split_fields(line, ',', &f);
         if (f.n == 0 || !parse_time(f.s[0], f.len[0], &ns)) {
                 take_cpu_header(c, &f);
                 return;
@@ -179,8 +179,8 @@ static void take_cpu(void *arg, const struct line *line)
 int hwmon_cpu_open(const char *folder, struct hwmon_cpu **ret, struct err *err)
 {
         char path[4096];
-        bool there = exists(folder, "cpu_metrics.csv", path, sizeof(path));
-        return hwmon_cpu_open_file(there ? path : NULL, ret, err);
+        bool present = file_exists(folder, "cpu_metrics.csv", path, sizeof(path));
+        return hwmon_cpu_open_file(present ? path : NULL, ret, err);
 }
 
 int hwmon_cpu_open_file(const char *path, struct hwmon_cpu **ret, struct err *err)
@@ -240,7 +240,7 @@ static void take_dmon(void *arg, const struct line *line)
         struct dmon_state *d = arg;
         struct fields f;
         double v;
-        split(line, 0, &f);
+        split_fields(line, 0, &f);
         if (f.n > 0 && f.s[0][0] == '#') {
                 /* The header has the "#" as a word of its own, or stuck to the first name. */
                 int at = hwmon_find(&f, "mem");
@@ -255,8 +255,9 @@ static void take_dmon(void *arg, const struct line *line)
 int hwmon_facts(struct run_facts *f, const char *folder, struct err *err)
 {
         char path[4096];
-        return exists(folder, "hw_dmon.csv", path, sizeof(path)) ? hwmon_dmon_facts(f, path, err)
-                                                                 : 0;
+        return file_exists(folder, "hw_dmon.csv", path, sizeof(path))
+                   ? hwmon_dmon_facts(f, path, err)
+                   : 0;
 }
 
 int hwmon_dmon_facts(struct run_facts *f, const char *path, struct err *err)

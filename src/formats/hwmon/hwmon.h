@@ -1,4 +1,4 @@
-/* The files of a hardware monitor: what they tell about a run, and its CPU figures as ticks. */
+/* The files of a hardware monitor: what they report a run, and its CPU figures as ticks. */
 #pragma once
 
 #include "base/err.h"

@@ -44,7 +44,7 @@ static int32_t get_id(const json_t *object, const char *name)
 static const char *get_text(const json_t *object, const char *name, size_t *ret_len)
 {
         const json_t *v = json_object_get(object, name);
-        *ret_len = json_string_length(v); /* 0 for what is no string */
+        *ret_len = json_string_length(v); /* 0 for what is not a string */
         return *ret_len > 0 ? json_string_value(v) : NULL;
 }
 
@@ -142,7 +142,7 @@ static int jsonl_round(struct capture *c)
         return r < 0 ? r : c->batcher.n > 0;
 }
 
-/* What a node tells of its values' age. One that is old as a whole has nothing new at all. */
+/* What a node reports its values' age. One that is old as a whole has nothing new at all. */
 static void fill_ages(const json_t *object, struct raw *cells)
 {
         const json_t *ages = json_object_get(object, "age");

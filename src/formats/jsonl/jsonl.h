@@ -9,7 +9,7 @@ void jsonl_fields(struct batcher *b);
 
 enum jsonl_result {
         JSONL_TAKEN,
-        JSONL_BAD, /* it is no object of that kind */
+        JSONL_BAD, /* it is not an object of that kind */
         JSONL_NO_MEMORY,
 };
 

@@ -73,36 +73,37 @@ void notebook_column_name(const struct notebook_layout *l, size_t column,
                          (gpu - GROUPS * KINDS) % l->n_gpus);
 }
 
-static struct value scaled(struct value v, double scale)
+static struct value scaled_value(struct value v, double scale)
 {
         v.v *= scale;
         return v;
 }
 
-/* Mean, least and most of what is there. */
-static void summarise(const struct value *v, size_t n, struct value ret[KINDS])
+/* Mean, least and most of what is present. */
+static void summarise_column(const struct value *v, size_t n, struct value ret[KINDS])
 {
         double sum = 0, min = 0, max = 0;
-        size_t there = 0;
+        size_t present = 0;
         for (size_t i = 0; i < n; i++) {
                 if (!value_is_set(v[i]))
                         continue;
-                min = there == 0 || v[i].v < min ? v[i].v : min;
-                max = there == 0 || v[i].v > max ? v[i].v : max;
+                min = present == 0 || v[i].v < min ? v[i].v : min;
+                max = present == 0 || v[i].v > max ? v[i].v : max;
                 sum += v[i].v;
-                there++;
+                present++;
         }
         const struct value none = value_missing(STATE_NONE);
-        ret[0] = there > 0 ? value_ok(sum / (double)there) : none;
-        ret[1] = there > 0 ? value_ok(min) : none;
-        ret[2] = there > 0 ? value_ok(max) : none;
+        ret[0] = present > 0 ? value_ok(sum / (double)present) : none;
+        ret[1] = present > 0 ? value_ok(min) : none;
+        ret[2] = present > 0 ? value_ok(max) : none;
 }
 
 static void summarise_groups(const struct notebook_layout *l, struct value *row)
 {
         struct value *gpus = row + first_gpu_column(l);
         for (size_t g = 0; l->n_gpus > 0 && g < GROUPS; g++)
-                summarise(gpus + GROUPS * KINDS + g * l->n_gpus, l->n_gpus, gpus + g * KINDS);
+                summarise_column(gpus + GROUPS * KINDS + g * l->n_gpus, l->n_gpus,
+                                 gpus + g * KINDS);
 }
 
 /* The place of a GPU's value in a row. */
@@ -138,16 +139,17 @@ void notebook_host_row(const struct notebook_layout *l, const struct host *h, en
         const struct level_state *state = &h->levels[level];
         bool system = level == LEVEL_SYSTEM;
         for (size_t i = 0; i < FIGURES; i++)
-                ret[i] = scaled(figure_of(h, level, i), figures[i].scale);
+                ret[i] = scaled_value(figure_of(h, level, i), figures[i].scale);
         for (size_t i = 0; i < l->n_cores; i++)
-                ret[FIGURES + i] = system && i < h->n_cores ? scaled(h->cores[i].util, 100) : none;
+                ret[FIGURES + i] =
+                    system && i < h->n_cores ? scaled_value(h->cores[i].util, 100) : none;
         for (size_t i = 0; i < l->n_gpus; i++) {
                 struct level_gpu use = {.util = none, .mem_copy_util = none, .memory = none};
                 if (i < h->n_gpus)
                         use = state->gpus[i];
                 const struct value v[GROUPS] = {use.util, use.mem_copy_util, use.memory};
                 for (size_t g = 0; g < GROUPS; g++)
-                        *gpu_place(l, ret, g, i) = scaled(v[g], groups[g].scale);
+                        *gpu_place(l, ret, g, i) = scaled_value(v[g], groups[g].scale);
         }
         summarise_groups(l, ret);
 }
@@ -170,7 +172,7 @@ void notebook_frame_row(const struct notebook_layout *l, const struct frame *f, 
                 const struct row *row = row_of(l, f, i);
                 for (size_t g = 0; g < GROUPS; g++) {
                         struct value v = row ? row->sample.m[groups[g].metric] : none;
-                        *gpu_place(l, ret, g, i) = scaled(v, groups[g].scale);
+                        *gpu_place(l, ret, g, i) = scaled_value(v, groups[g].scale);
                 }
         }
         summarise_groups(l, ret);

@@ -1,5 +1,4 @@
-/* What a notebook monitor's session tells about the run: its manifest, and the times of its rows.
- */
+/* What a notebook monitor's session reports the run: its manifest, and the times of its rows. */
 #include "base/clock.h"
 #include "base/num.h"
 #include "formats/notebook/state.h"

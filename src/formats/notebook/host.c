@@ -39,7 +39,7 @@ struct io_state {
 
 /* One level's file. */
 struct level_file {
-        bool there, more;
+        bool present, more;
         char *text;
         struct csvtext csv;
         int time, at[ARRAY_LEN(columns)], cpu_min, cpu_max;
@@ -63,7 +63,7 @@ void notebook_hosts_close(struct notebook_hosts *h)
         if (!h)
                 return;
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
-                if (h->files[l].there)
+                if (h->files[l].present)
                         csvtext_finish(&h->files[l].csv);
                 free(h->files[l].text);
         }
@@ -98,7 +98,7 @@ static struct value value_at(const struct level_file *f, int at, double scale)
 }
 
 /* Goes to the next row that has a time. */
-static void advance(const struct notebook *nb, struct level_file *f)
+static void advance_file(const struct notebook *nb, struct level_file *f)
 {
         struct value time = {0};
         while ((!value_is_set(time) || !notebook_is_time(nb, time.v)) &&
@@ -107,7 +107,7 @@ static void advance(const struct notebook *nb, struct level_file *f)
         f->now = time.v;
 }
 
-static int numbered(const struct level_file *f, const char *what, size_t i)
+static int numbered_column(const struct level_file *f, const char *what, size_t i)
 {
         char name[40];
         snprintf(name, sizeof(name), "%s_%zu", what, i);
@@ -122,22 +122,23 @@ static void find_columns(struct level_file *f)
         for (size_t i = 0; i < ARRAY_LEN(columns); i++)
                 f->at[i] = csvtext_find(&f->csv, columns[i].name);
         for (size_t i = 0; i < HOST_CORES_MAX; i++) {
-                f->cores[i] = numbered(f, "cpu_util", i);
+                f->cores[i] = numbered_column(f, "cpu_util", i);
                 if (f->cores[i] < 0)
                         break;
                 f->n_cores = i + 1;
         }
         for (size_t i = 0; i < HOST_GPUS_MAX; i++) {
-                f->util[i] = numbered(f, "gpu_util", i);
-                f->band[i] = numbered(f, "gpu_band", i);
-                f->mem[i] = numbered(f, "gpu_mem", i);
+                f->util[i] = numbered_column(f, "gpu_util", i);
+                f->band[i] = numbered_column(f, "gpu_band", i);
+                f->mem[i] = numbered_column(f, "gpu_mem", i);
                 if (f->util[i] < 0 && f->mem[i] < 0)
                         break;
                 f->n_gpus = i + 1;
         }
 }
 
-/* Counters never fall; rates do. So they are told apart where no manifest says who wrote them. */
+/* Counters never fall; rates do. So they are distinguished where no manifest says who wrote them.
+ */
 static bool never_falls(const struct strbuf *from)
 {
         CLEANUP(freep) char *text = malloc(from->len + 1);
@@ -174,7 +175,7 @@ static int open_file(const struct notebook *nb, const struct strbuf *from, struc
         if (from->len > 0)
                 memcpy(f->text, from->s, from->len);
         csvtext_init(&f->csv, f->text, from->len);
-        f->there = true;
+        f->present = true;
         f->io_counters = nb->io_counters || (nb->alone && from->len > 0 && never_falls(from));
         for (size_t i = 0; i < IO_COUNT; i++)
                 f->io.totals[i] = NAN;
@@ -182,7 +183,7 @@ static int open_file(const struct notebook *nb, const struct strbuf *from, struc
                 return 0;
         find_columns(f);
         if (f->time >= 0)
-                advance(nb, f);
+                advance_file(nb, f);
         return 0;
 }
 
@@ -231,14 +232,14 @@ static void take_counters(struct level_file *f, struct level_state *l)
         for (size_t i = 0; i < IO_COUNT; i++) {
                 struct value *rate = &l->f[columns[IO_FIRST + i].figure];
                 double before = f->io.totals[i];
-                bool there = value_is_set(*rate) && passed > 0;
-                double total = there ? nearbyint(rate->v * passed) : NAN;
+                bool present = value_is_set(*rate) && passed > 0;
+                double total = present ? nearbyint(rate->v * passed) : NAN;
                 f->io.totals[i] = total;
-                l->f[totals[i]] = there ? value_ok(total) : value_missing(STATE_BLANK);
+                l->f[totals[i]] = present ? value_ok(total) : value_missing(STATE_BLANK);
                 /* A sum that fell lost the counters of a process that ended. */
                 bool rounded = total < before && total >= before * (1 - IO_ROUNDING);
                 *rate = value_rate(
-                    there ? value_ok(rounded ? before : total) : value_missing(STATE_BLANK),
+                    present ? value_ok(rounded ? before : total) : value_missing(STATE_BLANK),
                     isnan(before) ? value_missing(STATE_BLANK) : value_ok(before), passed);
         }
         f->io.time = f->now;
@@ -269,7 +270,7 @@ static void take_level(const struct notebook *nb, struct level_file *f, struct h
                 take_machine(f, h);
 }
 
-static double earliest(const struct notebook_hosts *h)
+static double earliest_time(const struct notebook_hosts *h)
 {
         double first = INFINITY;
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
@@ -285,7 +286,7 @@ int notebook_next_host(struct notebook *nb, const struct host **ret)
         if (r < 0)
                 return r;
         struct notebook_hosts *h = nb->hosts;
-        double now = earliest(h);
+        double now = earliest_time(h);
         if (!isfinite(now))
                 return 0;
         int64_t wall = clock_from_seconds(nb->wall_start + (now - nb->start_time));
@@ -303,7 +304,7 @@ int notebook_next_host(struct notebook *nb, const struct host **ret)
                 if (!f->more || f->now > now + SAME_TICK_S)
                         continue;
                 take_level(nb, f, &h->host, l);
-                advance(nb, f);
+                advance_file(nb, f);
         }
         *ret = &h->host;
         return 1;

@@ -92,7 +92,7 @@ static struct value value_at(const struct notebook *nb, int at, double scale)
 }
 
 /* "gpu_util_3" → its place, or -1. */
-static int column(const struct notebook *nb, const char *what, size_t i)
+static int column_of(const struct notebook *nb, const char *what, size_t i)
 {
         char name[40];
         snprintf(name, sizeof(name), "gpu_%s_%zu", what, i);
@@ -114,9 +114,9 @@ static bool open_level(struct notebook *nb, const struct strbuf *file)
                 return false;
         nb->time = csvtext_find(&nb->perf, "time");
         for (size_t i = 0; i < NOTEBOOK_GPUS_MAX; i++) {
-                nb->util[i] = column(nb, "util", i);
-                nb->band[i] = column(nb, "band", i);
-                nb->mem[i] = column(nb, "mem", i);
+                nb->util[i] = column_of(nb, "util", i);
+                nb->band[i] = column_of(nb, "band", i);
+                nb->mem[i] = column_of(nb, "mem", i);
                 if (nb->util[i] < 0 && nb->mem[i] < 0)
                         break;
                 nb->n_gpus = i + 1;
@@ -168,7 +168,7 @@ static void start_at_first(struct notebook *nb)
         choose_level(nb);
 }
 
-static int parse(struct bundle *files, bool alone, struct notebook **ret, struct err *err)
+static int parse_bundle(struct bundle *files, bool alone, struct notebook **ret, struct err *err)
 {
         struct notebook *nb = calloc(1, sizeof(*nb));
         char model[ENTITY_TEXT_MAX] = "";
@@ -203,12 +203,12 @@ static int parse(struct bundle *files, bool alone, struct notebook **ret, struct
 
 int notebook_parse(struct bundle *files, struct notebook **ret, struct err *err)
 {
-        return parse(files, false, ret, err);
+        return parse_bundle(files, false, ret, err);
 }
 
 int notebook_parse_alone(struct bundle *files, struct notebook **ret, struct err *err)
 {
-        return parse(files, true, ret, err);
+        return parse_bundle(files, true, ret, err);
 }
 
 /* Its name says which level it is, or it is the one that is exported unasked. */
@@ -232,7 +232,7 @@ int notebook_open(const char *path, struct notebook **ret, struct err *err)
         int r = alone ? bundle_read_file(path, level_file(path), files, err)
                       : bundle_read(path, notebook_wants, files, err);
         if (r == 0)
-                r = parse(files, alone, ret, err);
+                r = parse_bundle(files, alone, ret, err);
         free(files);
         return r;
 }
@@ -275,7 +275,7 @@ static double notebook_number_of(const struct csvtext *c, int at, double fallbac
         return num_parse_all(s, strlen(s), &v) ? v : fallback;
 }
 
-/* One line that is short enough is the phase's name; other cells are named by their number. */
+/* One line that is short enough is the phase's name; other cells are named by number. */
 static void name_cell(struct mark *m, const char *raw, double index)
 {
         if (raw[0] && strlen(raw) < sizeof(m->name) && !strchr(raw, '\n'))

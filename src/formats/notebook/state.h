@@ -12,7 +12,7 @@
 #define NOTEBOOK_SECONDS_MAX 4e9 /* of a time that makes sense: the year 2096 */
 #define NOTEBOOK_GPUS_MAX 256
 
-/* What the manifest tells about the run itself. */
+/* What the manifest reports the run itself. */
 struct notebook_run {
         struct value interval, stop_time, wall_stop, pid, uid; /* seconds */
         char slurm_job[64];
@@ -47,7 +47,7 @@ static inline bool notebook_is_time(const struct notebook *nb, double seconds)
         return fabs(seconds - nb->start_time) < NOTEBOOK_SECONDS_MAX;
 }
 
-/* A size or a count that the manifest tells; 0 stands for one that it does not. */
+/* A size or a count that the manifest reports; 0 stands for one that it does not. */
 static inline struct value notebook_known(double v)
 {
         return v > 0 && isfinite(v) ? value_ok(v) : value_missing(STATE_NONE);

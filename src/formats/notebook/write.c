@@ -227,7 +227,7 @@ static json_t *monitor_of(const struct notebook_writer *w, const struct run_fact
         return m;
 }
 
-static json_t *words(const struct notebook_writer *w)
+static json_t *write_descriptions(const struct notebook_writer *w)
 {
         struct strbuf text = {0};
         json_t *list = json_array();
@@ -248,7 +248,7 @@ static json_t *levels_of(const struct notebook_writer *w, json_t *schemas)
                 if (!(w->levels & LEVEL_BIT(l)))
                         continue;
                 json_array_append_new(levels, json_string(level_name(l)));
-                json_object_set_new(schemas, level_name(l), words(w));
+                json_object_set_new(schemas, level_name(l), write_descriptions(w));
         }
         return levels;
 }

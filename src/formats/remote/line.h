@@ -10,7 +10,7 @@ struct line_parts {
         size_t point_len;
 };
 
-/* False when the line is no sample. */
+/* False when the line is not a sample. */
 bool remote_split_line(const char *s, size_t len, struct line_parts *ret);
 /* The next line of a text; false at its end. */
 bool remote_next_line(const char **at, const char *end, struct word *ret);

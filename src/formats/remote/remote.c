@@ -319,7 +319,7 @@ static bool add_line(struct remote_writer *w, struct word line, int64_t time_ms)
         return remember_key(&w->now, w->now.bytes.s + from, w->now.bytes.len - from);
 }
 
-static bool is_there(const struct generation *g, const struct key *k, const char *bytes)
+static bool is_present(const struct generation *g, const struct key *k, const char *bytes)
 {
         const struct key *found = bsearch(k, g->keys, g->n, sizeof(*k), compare_keys);
         if (!found)
@@ -340,12 +340,12 @@ static void put_ends(struct remote_writer *w, int64_t time_ms)
         for (size_t i = 0; i < w->before.n; i++) {
                 const struct key *k = &w->before.keys[i];
                 const char *bytes = w->before.bytes.s + k->at;
-                if (w->now.n == 0 || !is_there(&w->now, k, bytes))
+                if (w->now.n == 0 || !is_present(&w->now, k, bytes))
                         put_series(&w->request, bytes, k->len, STALE_BITS, time_ms);
         }
 }
 
-static void forget(struct generation *g)
+static void forget_generation(struct generation *g)
 {
         strbuf_finish(&g->bytes);
         g->n = 0;
@@ -370,7 +370,7 @@ bool remote_encode(struct remote_writer *w, const char *text, size_t len, int64_
                 snappy_put(w->request.s, w->request.len, out);
         if (done && !w->request.failed && !out->failed)
                 return true;
-        forget(&w->now);
+        forget_generation(&w->now);
         strbuf_finish(&w->request);
         return false;
 }

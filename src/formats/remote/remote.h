@@ -1,6 +1,6 @@
 /*
  * Prometheus remote-write 1.0: an exposition's samples as a WriteRequest (protocol buffers) in a
- * snappy block. What was there in the last text and is missing in the next one is ended with
+ * snappy block. What was present in the last text and is missing in the next one is ended with
  * Prometheus' stale marker, as a scrape does. No I/O.
  */
 #pragma once

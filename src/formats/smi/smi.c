@@ -197,7 +197,7 @@ static bool smi_dmon_probe(const char *s, size_t len)
         return has_gpu_header(s, len, false);
 }
 
-/* pmon and --query-compute-apps list processes. What they tell of a GPU is how many hold it. */
+/* pmon and --query-compute-apps list processes. What they report a GPU is how many hold it. */
 static int count_process(struct capture *c, const struct entity_key *key, bool is_process)
 {
         struct raw *cells = batcher_find(&c->batcher, key);

@@ -1,5 +1,5 @@
 /*
- * The nodes of a fleet, from what tells of them: lists of host names, Slurm's sinfo, Kubernetes'
+ * The nodes of a fleet, from what reports them: lists of host names, Slurm's sinfo, Kubernetes'
  * pods; and as the JSON of Prometheus' file_sd. No I/O.
  */
 #pragma once

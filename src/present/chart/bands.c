@@ -38,7 +38,7 @@ static uint8_t tint_of(const char *name, const char *seen[BAND_TINTS], size_t *n
         return (uint8_t)(hash % BAND_TINTS);
 }
 
-static bool joins(const struct band *last, float from, float to, double least)
+static bool joins_band(const struct band *last, float from, float to, double least)
 {
         return (double)(to - from) < least && (double)(from - last->to) < least &&
                (last->many || (double)(last->to - last->from) < least);
@@ -63,7 +63,7 @@ size_t bands_pack(const struct phase *phases, size_t n, int64_t from_ns, int64_t
                 struct lane *l = &lanes[lane];
                 l->end_ns = MAX(p->end_ns, p->begin_ns + 1);
                 uint8_t tint = tint_of(p->name, seen, &n_seen);
-                if (l->last != NO_BAND && joins(&ret[l->last], from, to, least)) {
+                if (l->last != NO_BAND && joins_band(&ret[l->last], from, to, least)) {
                         struct band *b = &ret[l->last];
                         b->to = to;
                         b->many = true;

@@ -13,7 +13,7 @@ struct band {
         float from, to;   /* from 0 to 1 in the window */
         uint8_t lane;     /* 0 is the outermost */
         uint8_t tint;     /* phases of one name have the same one */
-        bool many;        /* several that are too narrow to tell apart */
+        bool many;        /* several that are too narrow to distinguish */
         const char *name; /* the phase's; NULL for many with different ones */
 };
 

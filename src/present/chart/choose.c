@@ -36,7 +36,7 @@ static const char *const sets[][2] = {
     {"gpu_all", "gpu_util,gpu_band,gpu_mem"},
 };
 
-/* What tells the story of most runs. */
+/* What reports the story of most runs. */
 static const struct choice defaults[] = {
     CHOICE(SUBJECT_METRIC, METRIC_GPU_UTIL, MANNER_ANY, SHOW_WITH_VALUES),
     CHOICE(SUBJECT_METRIC, METRIC_SM_ACTIVE, MANNER_ANY, SHOW_WITH_VALUES),
@@ -65,7 +65,7 @@ static bool is_group(enum metric_group g, const char *name)
         return strlen(name) == n && strncmp(heading, name, n) == 0;
 }
 
-static const char *candidate(size_t i, const void *arg)
+static const char *candidate_name(size_t i, const void *arg)
 {
         const struct user_names *user = arg;
         if (i < METRIC_COUNT)
@@ -212,7 +212,7 @@ static int add_named(struct choices *to, const char *name, const struct user_nam
                 if (is_group(g, group))
                         return add_group(to, g, err);
         }
-        const char *near = suggest_nearest(name, candidate, user);
+        const char *near = suggest_nearest(name, candidate_name, user);
         err_set(err, ERR_USAGE, "unknown metric '%s'", name);
         if (near)
                 return err_hint(err, "did you mean '%s'? 'assay metrics' lists them", near);

@@ -26,7 +26,7 @@ enum show {
         SHOW_ALWAYS, /* asked for by name: without values it is an empty panel that says so */
         SHOW_WITH_VALUES,
         SHOW_WITH_SEVERAL, /* one or two are no curve */
-        SHOW_ABOVE_ZERO,   /* a link that nothing used tells nothing */
+        SHOW_ABOVE_ZERO,   /* a link that nothing used says nothing */
 };
 
 struct choice {

@@ -9,7 +9,7 @@
 
 void curve_add_range(struct curve *c, size_t at, double min, double mean, double max)
 {
-        /* Also true of what is no number. */
+        /* Also true of what is not a number. */
         if (!(fabs(min) <= VALUE_MAX && fabs(mean) <= VALUE_MAX && fabs(max) <= VALUE_MAX)) {
                 c->missing[at]++;
                 return;

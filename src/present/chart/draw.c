@@ -80,7 +80,7 @@ static void put_made(struct strbuf *out, int64_t wall_ns)
 static void put_caption(const struct draw *d, struct strbuf *out)
 {
         const struct plot *p = d->plot;
-        const struct run_facts *facts = d->around->facts;
+        const struct run_facts *facts = d->context->facts;
         char duration[32], started[FORMAT_MAX];
         if (p->overlay) {
                 strbuf_puts(out, "each run from its own start, the mean of its GPUs");
@@ -103,7 +103,7 @@ static void put_caption(const struct draw *d, struct strbuf *out)
 
 static const char *title_of(const struct draw *d)
 {
-        const struct run_facts *facts = d->around->facts;
+        const struct run_facts *facts = d->context->facts;
         if (d->plot->options.title)
                 return d->plot->options.title;
         const char *slash = strrchr(facts->input, '/');
@@ -181,7 +181,7 @@ static double draw_legend(const struct draw *d, double y)
 /* The finding below the title, in so many lines at most. */
 static double draw_finding(const struct draw *d, double y)
 {
-        const char *s = d->around->finding;
+        const char *s = d->context->finding;
         for (int line = 1; s && *s && line <= FINDING_LINES; line++) {
                 char text[LABEL_MAX], head[LABEL_MAX];
                 size_t end = 0;
@@ -272,16 +272,16 @@ static bool is_called(const struct plot_panel *p, const char *name)
 }
 
 /* Where there is no room for all: those that matter most, then in their order. */
-static void choose_panels(struct plot *p, const struct plot_around *around)
+static void choose_panels(struct plot *p, const struct plot_context *context)
 {
         bool kept[CHOICES_MAX] = {false};
         size_t most = p->options.most_panels, n = 0;
         if (most == 0 || panels_shown(p) <= most)
                 return;
-        for (size_t k = 0; k <= around->n_first; k++) {
+        for (size_t k = 0; k <= context->n_first; k++) {
                 for (size_t i = 0; i < p->n_panels && n < most; i++) {
                         bool named =
-                            k == around->n_first || is_called(&p->panels[i], around->first[k]);
+                            k == context->n_first || is_called(&p->panels[i], context->first[k]);
                         if (kept[i] || !named || !panel_shown(&p->panels[i]))
                                 continue;
                         kept[i] = true;
@@ -315,7 +315,7 @@ static double draw_all(struct draw *d, double panel_height)
 }
 
 /* Sets the height of the sheet; returns that of a panel. */
-static double measure(struct draw *d)
+static double measure_height(struct draw *d)
 {
         struct pen nothing = {&pen_null_ops};
         double wanted = d->plot->options.height, panel = PANEL_HEIGHT;
@@ -355,7 +355,7 @@ static int chart_prepare(struct draw *d, struct err *err)
         d->bands = calloc(BANDS_MAX, sizeof(*d->bands));
         if (!d->dots || !d->spots || !d->bands)
                 return err_set(err, -ENOMEM, "out of memory");
-        d->n_bands = bands_pack(d->around->phases, d->around->n_phases, d->from_ns, d->to_ns,
+        d->n_bands = bands_pack(d->context->phases, d->context->n_phases, d->from_ns, d->to_ns,
                                 1 / (double)d->columns, d->bands);
         return 0;
 }
@@ -365,7 +365,7 @@ static int draw_with_pen(struct draw *d, enum plot_format format, struct strbuf 
 {
         struct strbuf made = {0};
         char title[LABEL_MAX];
-        double panel = measure(d);
+        double panel = measure_height(d);
         if (format_is_date(d->plot->zero_ns))
                 put_made(&made, d->plot->zero_ns);
         label_clean(title_of(d), title, sizeof(title));
@@ -380,17 +380,17 @@ static int draw_with_pen(struct draw *d, enum plot_format format, struct strbuf 
         return r;
 }
 
-int plot_draw(struct plot *p, const struct plot_around *around, enum plot_format format,
+int plot_draw(struct plot *p, const struct plot_context *context, enum plot_format format,
               struct strbuf *out, struct err *err)
 {
-        struct draw d = {.plot = p, .around = around, .width = p->options.width};
+        struct draw d = {.plot = p, .context = context, .width = p->options.width};
         if (!p->started || panels_shown(p) == 0) {
-                err_set(err, ERR_DATA, "nothing to draw in '%s'", around->facts->input);
+                err_set(err, ERR_DATA, "nothing to draw in '%s'", context->facts->input);
                 return err_hint(err, p->started ? "none of the metrics has values; choose others "
                                                   "with --metrics"
                                                 : "no samples in the chosen time");
         }
-        choose_panels(p, around);
+        choose_panels(p, context);
         int r = chart_prepare(&d, err);
         if (r == 0)
                 r = draw_with_pen(&d, format, out, err);

@@ -24,7 +24,7 @@
 /* One chart while it is drawn. */
 struct draw {
         struct plot *plot;
-        const struct plot_around *around;
+        const struct plot_context *context;
         struct pen *pen;
         double width, height;
         double left, right; /* of the curves */
@@ -38,7 +38,7 @@ struct draw {
         size_t n_bands;
 };
 
-/* Colours that most colour-blind readers can tell apart (Okabe and Ito's). */
+/* Colours that most colour-blind readers can distinguish (Okabe and Ito's). */
 struct ink draw_colour(size_t i);
 struct ink draw_tint(size_t i, float alpha);
 

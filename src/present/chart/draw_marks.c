@@ -20,7 +20,7 @@ struct lines {
         char first[LABEL_MAX], second[LABEL_MAX];
 };
 
-static bool fits(const char *s, double room)
+static bool text_fits(const char *s, double room)
 {
         return label_width(s, NAME_SIZE) <= room;
 }
@@ -32,7 +32,7 @@ static size_t break_of(const char *s, double room)
         for (size_t i = 1; s[i]; i++) {
                 char head[LABEL_MAX];
                 snprintf(head, sizeof(head), "%.*s", (int)i, s);
-                if (strchr(" _-/.:", s[i - 1]) && fits(head, room))
+                if (strchr(" _-/.:", s[i - 1]) && text_fits(head, room))
                         best = i;
         }
         return best;
@@ -42,7 +42,7 @@ static void break_name(const char *name, double room, struct lines *ret)
 {
         char clean[LABEL_MAX];
         label_clean(name, clean, sizeof(clean));
-        size_t at = fits(clean, room) ? 0 : break_of(clean, room);
+        size_t at = text_fits(clean, room) ? 0 : break_of(clean, room);
         ret->second[0] = '\0';
         if (at == 0) {
                 label_fit(clean, NAME_SIZE, room, ret->first, sizeof(ret->first));
@@ -127,7 +127,7 @@ static void draw_event_name(const struct draw *d, const char *name, double x, do
 
 double draw_events(const struct draw *d, double y, double bottom)
 {
-        const struct plot_around *a = d->around;
+        const struct plot_context *a = d->context;
         double span = (double)(d->to_ns - d->from_ns), last = -1e9, taken = -1e9;
         bool any = false;
         d->pen->ops->group(d->pen, "events");
@@ -136,7 +136,7 @@ double draw_events(const struct draw *d, double y, double bottom)
                 if (at < d->from_ns || at > d->to_ns)
                         continue;
                 double x = draw_x(d, (double)(at - d->from_ns) / span);
-                /* Nobody can tell more than one a unit. */
+                /* Nobody can distinguish more than one a unit. */
                 if (x - last < 1)
                         continue;
                 last = x;

@@ -130,7 +130,7 @@ static void put_word(const struct draw *d, const struct lane *l)
                   (struct letters){SMALL, false, ANCHOR_MIDDLE, INK_TEXT}, word);
 }
 
-/* The next stretch; the word is written when the lane goes on with another limiter. */
+/* The next stretch; the word is written when the lane continues with another limiter. */
 static void extend_lane(const struct draw *d, struct lane *l, double from, double to,
                         enum limiter limiter)
 {
@@ -146,7 +146,7 @@ static void extend_lane(const struct draw *d, struct lane *l, double from, doubl
 static void draw_limiter_row(const struct draw *d, const char *label, double y, double height,
                              unsigned *used)
 {
-        const struct stretch_list *list = d->around->limits;
+        const struct stretch_list *list = d->context->limits;
         double span = (double)(d->to_ns - d->from_ns);
         struct lane lane = {.y = y, .height = height};
         size_t gpu = 0;
@@ -154,7 +154,7 @@ static void draw_limiter_row(const struct draw *d, const char *label, double y, 
                 gpu++;
         for (size_t i = 0; gpu < list->n_gpus && i < list->n; i++) {
                 const struct stretch *s = &list->list[i];
-                double shift = (double)(d->around->limits_ns - d->from_ns);
+                double shift = (double)(d->context->limits_ns - d->from_ns);
                 double from = (shift + s->begin_s * 1e9) / span,
                        to = (shift + s->end_s * 1e9) / span;
                 enum strip_side side = side_of((enum limiter)s->limit.limiter);
@@ -219,13 +219,13 @@ static unsigned sides_used(struct draw *d, size_t rows)
         struct pen nothing = {&pen_null_ops}, *pen = d->pen;
         unsigned used = 0;
         d->pen = &nothing;
-        for (size_t i = 0; d->around->limits && i < rows; i++)
+        for (size_t i = 0; d->context->limits && i < rows; i++)
                 draw_limiter_row(d, d->plot->gpus[i].label, 0, 0, &used);
         d->pen = pen;
         return used;
 }
 
-/* Of "node3.cluster:7" the end tells rows apart. */
+/* Of "node3.cluster:7" the end distinguishes rows. */
 static const char *end_that_fits(const char *label, double size, double room)
 {
         while (label[0] && label_width(label, size) > room) {

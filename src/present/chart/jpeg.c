@@ -50,7 +50,7 @@ static int jpeg_refuse(struct err *err, const char *why)
         return err_hint_install(err, "libjpeg62-turbo", "libjpeg-turbo", "or write a .png");
 }
 
-static int load(struct jpeg_api *ret, struct err *err)
+static int load_jpeg(struct jpeg_api *ret, struct err *err)
 {
         void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
         if (!library)
@@ -82,7 +82,7 @@ struct job {
 };
 
 /* The library would end the program. */
-static void fail(j_common_ptr c)
+static void jpeg_failed(j_common_ptr c)
 {
         struct job *job = c->client_data;
         longjmp(job->failed, 1);
@@ -94,7 +94,7 @@ static void stay_silent(j_common_ptr c UNUSED)
 
 /* ---- where bytes go ---- */
 
-static void begin(j_compress_ptr c)
+static void begin_jpeg(j_compress_ptr c)
 {
         struct job *job = c->client_data;
         job->to.next_output_byte = job->bytes;
@@ -105,11 +105,11 @@ static boolean pass_on(j_compress_ptr c)
 {
         struct job *job = c->client_data;
         strbuf_put(job->out, (const char *)job->bytes, sizeof(job->bytes));
-        begin(c);
+        begin_jpeg(c);
         return TRUE;
 }
 
-static void end(j_compress_ptr c)
+static void end_jpeg(j_compress_ptr c)
 {
         struct job *job = c->client_data;
         strbuf_put(job->out, (const char *)job->bytes, sizeof(job->bytes) - job->to.free_in_buffer);
@@ -117,8 +117,8 @@ static void end(j_compress_ptr c)
 
 /* ---- the picture ---- */
 
-static int compress(const struct jpeg_api *api, struct job *job, const unsigned char *pixels,
-                    size_t stride)
+static int compress_jpeg(const struct jpeg_api *api, struct job *job, const unsigned char *pixels,
+                         size_t stride)
 {
         if (setjmp(job->failed))
                 return -EINVAL;
@@ -144,21 +144,21 @@ int jpeg_write(const unsigned char *pixels, size_t stride, size_t width, size_t 
 {
         struct jpeg_api api;
         struct job job = {.out = out,
-                          .to = {.init_destination = begin,
+                          .to = {.init_destination = begin_jpeg,
                                  .empty_output_buffer = pass_on,
-                                 .term_destination = end}};
-        int r = load(&api, err);
+                                 .term_destination = end_jpeg}};
+        int r = load_jpeg(&api, err);
         if (r < 0)
                 return r;
         job.c.err = api.std_error(&job.trouble);
-        job.trouble.error_exit = fail;
+        job.trouble.error_exit = jpeg_failed;
         job.trouble.output_message = stay_silent;
         job.c.client_data = &job;
         api.CreateCompress(&job.c, JPEG_LIB_VERSION, sizeof(job.c));
         job.c.dest = &job.to;
         job.c.image_width = (JDIMENSION)width;
         job.c.image_height = (JDIMENSION)height;
-        r = compress(&api, &job, pixels, stride);
+        r = compress_jpeg(&api, &job, pixels, stride);
         if (r < 0)
                 err_set(err, r, "libjpeg cannot write a picture of %zu \u00d7 %zu pixels", width,
                         height);

@@ -39,7 +39,7 @@ static void cairo_pen_rect(struct pen *p, double x, double y, double w, double h
         d->api.fill(d->cr);
 }
 
-static void trace(struct drawing *d, const struct spot *spots, size_t n)
+static void trace_path(struct drawing *d, const struct spot *spots, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
                 double x = (double)spots[i].x, y = (double)spots[i].y;
@@ -58,7 +58,7 @@ static void cairo_pen_line(struct pen *p, const struct spot *spots, size_t n,
         use_ink(d, s->ink);
         d->api.set_line_width(d->cr, (double)s->width);
         d->api.set_dash(d->cr, dashes, s->dashed ? 2 : 0, 0);
-        trace(d, spots, n);
+        trace_path(d, spots, n);
         d->api.stroke(d->cr);
 }
 
@@ -66,7 +66,7 @@ static void cairo_pen_area(struct pen *p, const struct spot *spots, size_t n, st
 {
         struct drawing *d = (struct drawing *)p;
         use_ink(d, fill);
-        trace(d, spots, n);
+        trace_path(d, spots, n);
         d->api.close_path(d->cr);
         d->api.fill(d->cr);
 }

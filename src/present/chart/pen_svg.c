@@ -54,7 +54,7 @@ static void svg_rect(struct pen *p, double x, double y, double w, double h, stru
 }
 
 /* Points on a level line say nothing that its ends do not. */
-static bool needless(const struct spot *s, size_t i, size_t n)
+static bool is_on_line(const struct spot *s, size_t i, size_t n)
 {
         return i > 0 && i + 1 < n && lroundf(s[i - 1].y * 10) == lroundf(s[i].y * 10) &&
                lroundf(s[i + 1].y * 10) == lroundf(s[i].y * 10);
@@ -64,7 +64,7 @@ static void put_points(struct strbuf *out, const struct spot *spots, size_t n)
 {
         strbuf_puts(out, " points=\"");
         for (size_t i = 0; i < n; i++) {
-                if (needless(spots, i, n))
+                if (is_on_line(spots, i, n))
                         continue;
                 if (i > 0)
                         strbuf_putc(out, ' ');

@@ -53,7 +53,7 @@ static void halve_strip(struct strip *s)
         memset(s->n + CURVE_BUCKETS / 2, 0, sizeof(s->n) / 2);
 }
 
-static void halve(struct plot *p)
+static void halve_resolution(struct plot *p)
 {
         for (size_t i = 0; i < p->n_panels; i++) {
                 struct plot_panel *panel = &p->panels[i];
@@ -92,7 +92,7 @@ static bool plot_place_of(struct plot *p, int64_t wall_ns, size_t *ret)
         if (wall_ns < p->start_ns)
                 return false;
         while ((wall_ns - p->start_ns) / p->width_ns >= CURVE_BUCKETS)
-                halve(p);
+                halve_resolution(p);
         p->end_ns = MAX(p->end_ns, wall_ns);
         *ret = (size_t)((wall_ns - p->start_ns) / p->width_ns);
         return true;
@@ -196,12 +196,12 @@ static bool place_frame(struct plot *p, const struct frame *f, size_t *ret)
                 return false;
         if (p->overlay)
                 p->options.from_ns = INT64_MIN, p->options.to_ns = INT64_MAX;
-        bool there = plot_place_of(p, moment, ret);
+        bool present = plot_place_of(p, moment, ret);
         p->options = asked;
         /* A sample stands in the middle of its time, the run lasts to its end. */
-        if (there)
+        if (present)
                 p->end_ns = MAX(p->end_ns, p->overlay ? end : MIN(end, asked.to_ns));
-        return there;
+        return present;
 }
 
 int plot_add_frame(struct plot *p, const struct frame *f)
@@ -240,7 +240,7 @@ void plot_name_gpus(struct plot *p, const struct naming *naming)
 
 /* ---- the host ---- */
 
-/* What the user asked for, else the first that is there, in the order of reports. */
+/* What the user asked for, else the first present, in the order of reports. */
 static const struct level_state *level_of(struct plot *p, const struct host *h)
 {
         static const enum level order[] = {LEVEL_PROCESS, LEVEL_SLURM, LEVEL_SYSTEM, LEVEL_CGROUP,

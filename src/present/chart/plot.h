@@ -45,7 +45,7 @@ struct plot_gpu {
         struct strip *strip;
 };
 
-/* Curves are there once they have a tick. */
+/* Curves are present once they have a tick. */
 struct plot_panel {
         struct choice choice;
         bool each;       /* a line for each GPU or core */
@@ -95,7 +95,7 @@ void plot_name_gpus(struct plot *p, const struct naming *naming);
 int plot_add_user(struct plot *p, int64_t wall_ns, size_t which, double v);
 
 /* What is drawn beside the curves; all borrowed. */
-struct plot_around {
+struct plot_context {
         const struct run_facts *facts;
         const struct phase *phases; /* sorted by their beginning */
         size_t n_phases;
@@ -109,5 +109,5 @@ struct plot_around {
 };
 
 /* Draws the file into out. 0, or a negative code with err: nothing to draw, no cairo, no memory. */
-int plot_draw(struct plot *p, const struct plot_around *around, enum plot_format format,
+int plot_draw(struct plot *p, const struct plot_context *context, enum plot_format format,
               struct strbuf *out, struct err *err);

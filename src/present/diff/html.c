@@ -16,7 +16,7 @@ struct curve {
         const struct traces *t;
         double from_s; /* where on the axis it begins */
         const char *name;
-        bool dashed; /* told apart without colours */
+        bool dashed; /* distinguished without colours */
 };
 
 /* Both sides of the page's charts. */

@@ -5,9 +5,9 @@
 
 #define SCHEMA_VERSION 1
 
-static struct value if_known(double v, bool there)
+static struct value if_known(double v, bool present)
 {
-        return there ? value_ok(v) : value_missing(STATE_NONE);
+        return present ? value_ok(v) : value_missing(STATE_NONE);
 }
 
 static void diff_json_put_row(struct jsonw *j, const struct diff_row *r)

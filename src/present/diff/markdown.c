@@ -1,7 +1,7 @@
 /* Markdown as code hosts show it: the verdict first, tables below. */
 #include "present/diff/diff.h"
 
-/* A text of somebody else's inside a table's cell. */
+/* A text of someone else's inside a table's cell. */
 static void put_safe(struct strbuf *out, const char *s)
 {
         for (; *s; s++) {

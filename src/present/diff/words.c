@@ -144,7 +144,7 @@ void diff_put_verdict(const struct diff_page *page, struct strbuf *out)
 
 #define PATH_COLUMNS 36
 
-/* The end of a path tells more than its beginning. */
+/* The end of a path says more than its beginning. */
 static void put_path(const char *path, struct strbuf *out)
 {
         size_t len = strlen(path);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t rotate(uint32_t v, int by)
+static uint32_t rotate_right(uint32_t v, int by)
 {
         return v >> by | v << (32 - by);
 }
@@ -27,7 +27,7 @@ static uint32_t root_bits(unsigned prime, int root)
         return (uint32_t)((low - (long double)(uint64_t)low) * 4294967296.0L);
 }
 
-static void constants(uint32_t k[64], uint32_t h[8])
+static void sha256_constants(uint32_t k[64], uint32_t h[8])
 {
         unsigned n = 0;
         for (unsigned p = 2; n < 64; p++) {
@@ -43,7 +43,7 @@ static void constants(uint32_t k[64], uint32_t h[8])
         }
 }
 
-static void mix(const uint8_t *block, const uint32_t k[64], uint32_t h[8])
+static void sha256_block(const uint8_t *block, const uint32_t k[64], uint32_t h[8])
 {
         uint32_t w[64], s[8];
         memcpy(s, h, sizeof(s));
@@ -52,13 +52,14 @@ static void mix(const uint8_t *block, const uint32_t k[64], uint32_t h[8])
                        (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
         for (int i = 16; i < 64; i++)
                 w[i] = w[i - 16] + w[i - 7] +
-                       (rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3) +
-                       (rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10);
+                       (rotate_right(w[i - 15], 7) ^ rotate_right(w[i - 15], 18) ^ w[i - 15] >> 3) +
+                       (rotate_right(w[i - 2], 17) ^ rotate_right(w[i - 2], 19) ^ w[i - 2] >> 10);
         for (int i = 0; i < 64; i++) {
                 uint32_t a = s[0], e = s[4];
-                uint32_t t1 = s[7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
+                uint32_t t1 = s[7] +
+                              (rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25)) +
                               ((e & s[5]) ^ (~e & s[6])) + k[i] + w[i];
-                uint32_t t2 = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) +
+                uint32_t t2 = (rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22)) +
                               ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
                 memmove(s + 1, s, 7 * sizeof(*s));
                 s[4] += t1;
@@ -68,20 +69,20 @@ static void mix(const uint8_t *block, const uint32_t k[64], uint32_t h[8])
                 h[i] += s[i];
 }
 
-static void sha256(const uint8_t *data, size_t n, uint8_t ret[32])
+static void sha256_sum(const uint8_t *data, size_t n, uint8_t ret[32])
 {
         uint32_t k[64], h[8];
         size_t whole = n / 64, left = n % 64, tail = left < 56 ? 64 : 128;
         uint8_t end[128] = {0};
-        constants(k, h);
+        sha256_constants(k, h);
         for (size_t i = 0; i < whole; i++)
-                mix(data + 64 * i, k, h);
+                sha256_block(data + 64 * i, k, h);
         memcpy(end, data + 64 * whole, left);
         end[left] = 0x80;
         for (int i = 0; i < 8; i++)
                 end[tail - 1 - (size_t)i] = (uint8_t)((uint64_t)n * 8 >> 8 * i);
         for (size_t i = 0; i < tail; i += 64)
-                mix(end + i, k, h);
+                sha256_block(end + i, k, h);
         for (int i = 0; i < 32; i++)
                 ret[i] = (uint8_t)(h[i / 4] >> (24 - 8 * (i % 4)));
 }
@@ -113,7 +114,7 @@ static void put_file(const char *file, const char *name)
         printf("const char %s[] = {", name);
         for (size_t i = 0; i < n; i++)
                 printf("%d,%s", data[i] > 127 ? data[i] - 256 : data[i], i % 32 == 31 ? "\n" : "");
-        sha256(data, n, hash);
+        sha256_sum(data, n, hash);
         printf("0};\nconst char %s_hash[] = \"sha256-", name);
         put_base64(hash);
         puts("\";");

@@ -236,11 +236,11 @@ static double page_curve_gap(const struct overlay *o, double step)
         size_t n = page_curve_points(o);
         double known = 0, most = 0;
         for (size_t row = 0; row < o->n; row++) {
-                double here = 0;
+                double n_known = 0;
                 for (size_t i = 0; i < n; i++)
-                        here += !isnan(page_curve_at(page_curve_cell(o, row), i, n));
-                known += here;
-                most += here > 0 ? (double)n : 0;
+                        n_known += !isnan(page_curve_at(page_curve_cell(o, row), i, n));
+                known += n_known;
+                most += n_known > 0 ? (double)n : 0;
         }
         return known > 0 ? CURVE_GAP * step * most / known : step;
 }

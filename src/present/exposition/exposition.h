@@ -37,7 +37,7 @@ struct exposition_options {
         bool xid_window;   /* a collectors file asks how many XIDs there were in the last minutes */
         bool no_hostname;
         bool serial_label, vbios_label; /* a collectors file asks for the board's own */
-        char hostname[ENTITY_TEXT_MAX]; /* of this machine, and where the source tells none */
+        char hostname[ENTITY_TEXT_MAX]; /* of this machine, and where the source reports none */
         char own_host[ENTITY_TEXT_MAX]; /* what sources call this machine: hostname stands for it */
         const char *version;
 };
@@ -81,7 +81,7 @@ struct exposition_input {
         size_t n_served;
         const struct owner *owners;
         size_t n_owners;    /* who hold a GPU now */
-        size_t n_told;      /* with those that let go of one a while ago, which come last */
+        size_t n_reported;  /* with those that released one a while ago, which come last */
         bool several_hosts; /* the index of a GPU says which only together with its host */
         const struct collected *collected; /* numbers of the user's own */
         size_t n_collected;

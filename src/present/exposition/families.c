@@ -52,8 +52,8 @@ static bool is_chosen(const struct exposition_options *o, const char *name)
 }
 
 /* A name that both dialects have is written once. */
-static void choose(struct exposition_options *o, size_t at, enum exposition_dialect dialect,
-                   enum family_type type, const char *help)
+static void choose_family(struct exposition_options *o, size_t at, enum exposition_dialect dialect,
+                          enum family_type type, const char *help)
 {
         if (o->n_chosen == EXPOSITION_CHOSEN_MAX || dcgm[at].name[dialect][0] == '\0' ||
             is_chosen(o, dcgm[at].name[dialect]))
@@ -70,7 +70,7 @@ void exposition_choose_default(struct exposition_options *o, unsigned dialects)
         for (enum exposition_dialect d = 0; d < DCGM_DIALECTS; d++) {
                 for (size_t i = 0; i < ARRAY_LEN(dcgm); i++) {
                         if ((dialects & (1u << d)) && !dcgm[i].asked)
-                                choose(o, i, d, dcgm[i].type, NULL);
+                                choose_family(o, i, d, dcgm[i].type, NULL);
                 }
         }
 }
@@ -78,7 +78,7 @@ void exposition_choose_default(struct exposition_options *o, unsigned dialects)
 /* --- dcgm-exporter's collectors file ------------------------------------------------------- */
 
 /*
- * A field named in one dialect means the same in the other. Its type is theirs, but for the rate
+ * A field named in one dialect means the same in the other. Its type is theirs, except for the rate
  * that they call a counter.
  */
 static bool choose_named(struct exposition_options *o, unsigned dialects, const char *name,
@@ -93,9 +93,9 @@ static bool choose_named(struct exposition_options *o, unsigned dialects, const 
                 known = true;
                 type = dcgm[i].type == FAMILY_GAUGE ? FAMILY_GAUGE : type;
                 if (dialects & (1u << DCGM_CLASSIC))
-                        choose(o, i, DCGM_CLASSIC, type, classic ? help : NULL);
+                        choose_family(o, i, DCGM_CLASSIC, type, classic ? help : NULL);
                 if (dialects & (1u << DCGM_NEW))
-                        choose(o, i, DCGM_NEW, type, classic ? NULL : help);
+                        choose_family(o, i, DCGM_NEW, type, classic ? NULL : help);
                 break;
         }
         return known;

@@ -67,7 +67,7 @@ void own_put_head(struct text *t, const char *name, enum family_type type, const
 static bool has_series(const struct exposed_gpu *g, const struct own_row *row)
 {
         if (row->kind == OWN_KIND_INTEGRAL)
-                return integral_there(g->in, (enum integral)row->what);
+                return integral_is_set(g->in, (enum integral)row->what);
         return g->up && value_is_set(g->row->sample.m[row->what]);
 }
 
@@ -314,10 +314,10 @@ static void put_holding_series(struct text *t, const struct holding_family *f,
 }
 
 /*
- * Slots that were used, and the next one: it is told as 0 before it grows, so that whoever compares
- * two scrapes knows what it began with.
+ * Slots that were used, and the next one: it is reported as 0 before it grows, so that anyone who
+ * compares two scrapes knows what it began with.
  */
-static unsigned slots_told(const struct integrals *in)
+static unsigned slots_with_holders(const struct integrals *in)
 {
         unsigned n = HOLDING_SLOTS;
         while (n > 0 && !(in->holdings[n - 1].held_s > 0))
@@ -325,7 +325,8 @@ static unsigned slots_told(const struct integrals *in)
         return MIN(n + 1, (unsigned)HOLDING_SLOTS);
 }
 
-/* What counters never told is unknown, not 0; idleness without them is told where there was any. */
+/* What counters never reported is unknown, not 0; idleness without them is said where there was
+ * any. */
 static bool has_holding(const struct holding_family *f, const struct holding *h)
 {
         if (f->needs == HOLDING_OBSERVED)
@@ -367,7 +368,7 @@ static void put_holdings(struct text *t)
                 bool begun = false;
                 for (size_t i = 0; i < t->in->n; i++) {
                         const struct integrals *in = t->in->gpus[i].in;
-                        for (unsigned slot = 0; slot < slots_told(in); slot++) {
+                        for (unsigned slot = 0; slot < slots_with_holders(in); slot++) {
                                 if (has_holding(&families[f], &in->holdings[slot]))
                                         put_holding_series(t, &families[f], in, &t->labels[i].own,
                                                            slot, &begun);
@@ -378,7 +379,7 @@ static void put_holdings(struct text *t)
 
 static void put_owners(struct text *t)
 {
-        size_t n = MAX(t->in->n_told, t->in->n_owners);
+        size_t n = MAX(t->in->n_reported, t->in->n_owners);
         if (n > 0)
                 own_put_head(t, "assay_gpu_owner_info", FAMILY_GAUGE,
                              "Who holds the GPU: 1 now, 0 for 15 minutes after it let go.");
@@ -470,7 +471,7 @@ static void put_process_use(struct text *t)
 }
 
 /* A job with several GPUs has one control group. */
-static bool told_before(const struct exposition_input *in, size_t i)
+static bool was_held_before(const struct exposition_input *in, size_t i)
 {
         for (size_t k = 0; k < i; k++) {
                 if (owner_same(&in->owners[k], &in->owners[i]))
@@ -487,7 +488,7 @@ static void put_job_figure(struct text *t, const char *name, enum family_type ty
         for (size_t i = 0; i < t->in->n_owners; i++) {
                 const struct owner *o = &t->in->owners[i];
                 struct value v = figure(o);
-                if (o->kind == OWNER_PROCESS || !value_is_set(v) || told_before(t->in, i))
+                if (o->kind == OWNER_PROCESS || !value_is_set(v) || was_held_before(t->in, i))
                         continue;
                 struct strbuf labels = {0};
                 text_put_label(&labels, "kind", owner_kind_name(o->kind));

@@ -19,7 +19,7 @@ struct text {
 
 /* A label's value: hostile text stays inside its quotes. */
 void text_put_escaped(struct strbuf *out, const char *s);
-/* Adds a label after those that are there. */
+/* Adds a label after those present. */
 void text_put_label(struct strbuf *out, const char *name, const char *value);
 /* The same, unless the value is empty. */
 void text_put_label_if(struct strbuf *out, const char *name, const char *value);
@@ -32,7 +32,7 @@ void text_put_head(struct text *t, const char *name, const char *suffix, const c
                    const char *help);
 /* The GPU of a slice, or the entity itself. */
 const struct entity *text_parent_of(const struct exposition_input *in, const struct entity *e);
-/* The device's text, or its parent's: a slice is told only what is its own. */
+/* The device's text, or its parent's: a slice is reported only what is its own. */
 const char *text_of_device(const struct entity *e, const struct entity *parent, enum entity_text t);
 
 /* Our own families; labels.own is made. */

@@ -20,7 +20,7 @@ static void put_pci(struct strbuf *out, const char *pci)
         text_put_label_if(out, "pci_bus_id", text);
 }
 
-static bool owns(const struct owner *o, const struct entity *e, const char *uuid)
+static bool owns_entity(const struct owner *o, const struct entity *e, const char *uuid)
 {
         bool same = uuid[0] ? strcmp(o->uuid, uuid) == 0 : o->index == e->index;
         return same && o->gi == e->gi;
@@ -35,7 +35,7 @@ static void put_owner_labels(struct strbuf *out, const struct exposition_input *
         const char *namespace = e->text[ENTITY_TEXT_NAMESPACE];
         for (size_t i = 0; i < in->n_owners; i++) {
                 const struct owner *o = &in->owners[i];
-                if (!owns(o, e, uuid))
+                if (!owns_entity(o, e, uuid))
                         continue;
                 if (o->kind == OWNER_KUBERNETES && !pod[0]) {
                         pod = o->pod;

@@ -1,4 +1,4 @@
-/* What an engine told of a fleet, for people and for programs. */
+/* What an engine reported a fleet, for people and for programs. */
 #pragma once
 
 #include "base/err.h"

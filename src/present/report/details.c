@@ -1,4 +1,4 @@
-/* What a report tells when all is asked for: stretches, each GPU, the run's own numbers. */
+/* What a report says when all is asked for: stretches, each GPU, the run's own numbers. */
 #include "base/attr.h"
 #include "base/tablew.h"
 #include "base/text.h"

@@ -154,7 +154,7 @@ static void add_steps(const struct report *r, struct document *d)
                         continue;
                 report_steps_line(s, &text);
                 document_note(d, DOC_PEOPLE, strbuf_str(&text));
-                for (size_t k = 0; k < s->n_told; k++) {
+                for (size_t k = 0; k < s->n_reported; k++) {
                         strbuf_clear(&text);
                         report_slow_step(s, &s->slow[k], r->summary->first_ns, &text);
                         document_note(d, DOC_PEOPLE, strbuf_str(&text));

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STORAGE_SOME 0.05  /* of the bytes: less is not told beside the other way */
+#define STORAGE_SOME 0.05  /* of the bytes: less is not reported beside the other way */
 #define LONG_S 99.95       /* from here on in minutes */
 #define GAP_S 0.05         /* between stretches: less is none */
 #define WORKERS_MORE 1.15  /* times as many: less is not worth the words */
@@ -88,7 +88,7 @@ static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceilin
             [CEILING_NETWORK] = "%s over the network",
         };
         struct strbuf number = {0};
-        if (at == CEILING_STORAGE && c->there & CEILING_BIT(WRITTEN)) {
+        if (at == CEILING_STORAGE && c->present & CEILING_BIT(WRITTEN)) {
                 put_storage(out, c);
                 return;
         }
@@ -102,14 +102,15 @@ static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceilin
 }
 
 /* A figure of the host or of a video engine that is 0 says nothing beside others. */
-static bool worth_telling(const struct ceilings *c, enum ceiling at, size_t nth)
+static bool is_worth_reporting_ceiling(const struct ceilings *c, enum ceiling at, size_t nth)
 {
-        if (!(c->there & CEILING_AT(at)))
+        if (!(c->present & CEILING_AT(at)))
                 return false;
         bool host = ceiling_info(at)->kind == CEILING_HOST && at != CEILING_CPU_MAIN &&
                     at != CEILING_CPU_FIRST;
         bool codec = CEILINGS_CODEC & CEILING_AT(at);
-        double least = ceiling_info(at)->unit == UNIT_BYTES_PER_S ? LIMIT_TELL_BYTES : LIMIT_TELL;
+        double least =
+            ceiling_info(at)->unit == UNIT_BYTES_PER_S ? LIMIT_BYTES_MIN : LIMIT_GAIN_MIN;
         return nth == 0 || !(host || codec) || (double)c->v[at] >= least;
 }
 
@@ -118,17 +119,17 @@ static bool worth_telling(const struct ceilings *c, enum ceiling at, size_t nth)
 static bool take_turns(const struct ceilings *c)
 {
         double thread = (double)c->v[CEILING_CPU_THREAD], main = (double)c->v[CEILING_CPU_MAIN];
-        return c->there & CEILING_BIT(CPU_THREAD) && thread < LIMIT_TURNS &&
+        return c->present & CEILING_BIT(CPU_THREAD) && thread < LIMIT_TURNS &&
                main > thread + LIMIT_TURNS_MORE;
 }
 
-/* The reason that is told in the place of another one. */
+/* The reason that is reported in the place of another one. */
 static enum ceiling reason_of(const struct limit_finding *f, enum ceiling at)
 {
         if (f->limiter != LIMITER_KERNEL || at != CEILING_FP32)
                 return at;
         for (enum ceiling i = CEILING_FP64; i <= CEILING_INT; i++) {
-                if (f->why.there & CEILING_AT(i) && f->why.v[i] > f->why.v[at])
+                if (f->why.present & CEILING_AT(i) && f->why.v[i] > f->why.v[at])
                         at = i;
         }
         return at;
@@ -141,7 +142,8 @@ static const char *put_reasons(struct strbuf *out, const struct limit_finding *f
         const char *gap = "";
         for (size_t i = 0; i < LIMITER_REASONS_MAX && (i == 0 || r[i] != CEILING_ENGINE); i++) {
                 enum ceiling at = reason_of(f, r[i]);
-                if (!worth_telling(&f->why, at, i) || (turns && at == CEILING_CPU_THREAD))
+                if (!is_worth_reporting_ceiling(&f->why, at, i) ||
+                    (turns && at == CEILING_CPU_THREAD))
                         continue;
                 strbuf_puts(out, gap);
                 put_reason(out, &f->why, at);

@@ -17,7 +17,7 @@
 
 #define NAME_COLUMNS 120
 
-/* What nodes are, and files, each told once for all trees. */
+/* What nodes are, and files, each reported once for all trees. */
 struct names {
         const struct stack_log *log;
         struct {
@@ -168,7 +168,7 @@ static void put_tree(struct jsonw *j, const struct flame_tree *t, const struct s
                 jsonw_count(j, NULL, name);
                 jsonw_count(j, NULL, to_ms(n->seconds));
                 jsonw_count(j, NULL, to_ms(n->running_s));
-                jsonw_count(j, NULL, n->looks);
+                jsonw_count(j, NULL, n->n_samples);
         }
         jsonw_end(j);
         jsonw_end(j);
@@ -270,7 +270,7 @@ static void put_processes(struct strbuf *out, const struct flame *f)
 
 bool report_has_stacks(const struct flame *f)
 {
-        return f && f->n > 0 && f->trees[0].nodes[0].looks > 0;
+        return f && f->n > 0 && f->trees[0].nodes[0].n_samples > 0;
 }
 
 void report_stacks(const struct flame *f, const struct stretch_list *list, struct strbuf *out)

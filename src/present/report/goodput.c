@@ -71,7 +71,7 @@ static bool knows_lost(const struct ledger *l)
         return l->has_steps && (l->has_checkpoints || !l->is_failed);
 }
 
-static struct value known(bool is_known, double v)
+static struct value value_if(bool is_known, double v)
 {
         return is_known ? value_ok(v) : value_missing(STATE_NONE);
 }
@@ -79,7 +79,7 @@ static struct value known(bool is_known, double v)
 static struct value goodput_of(const struct ledger *l)
 {
         double length = length_of(l);
-        return known(length > 0, length > 0 ? l->seconds[GOODPUT_PRODUCTIVE] / length : 0);
+        return value_if(length > 0, length > 0 ? l->seconds[GOODPUT_PRODUCTIVE] / length : 0);
 }
 
 /* Whether it is known how long the part was. */
@@ -101,9 +101,9 @@ static void add_ledger(const struct ledger *l, struct document *d)
                 doc_cell_text(&row[PART_NAME], info->name);
                 doc_cell_text(&row[PART_WORDS], info->words);
                 doc_cell_text(&row[PART_HELP], info->help);
-                row[PART_SECONDS].v = known(knows_part(l, g), l->seconds[g]);
-                row[PART_SHARE].v =
-                    known(knows_part(l, g) && length > 0, length > 0 ? l->seconds[g] / length : 0);
+                row[PART_SECONDS].v = value_if(knows_part(l, g), l->seconds[g]);
+                row[PART_SHARE].v = value_if(knows_part(l, g) && length > 0,
+                                             length > 0 ? l->seconds[g] / length : 0);
         }
 }
 
@@ -115,15 +115,15 @@ static void add_run(const struct ledger *l, struct document *d, struct doc_part 
         const char *slash = strrchr(l->file, '/');
         doc_cell_text(&row[RUNS_FILE], l->file);
         doc_cell_text(&row[RUNS_NAME], slash ? slash + 1 : l->file);
-        row[RUNS_START].v = known(format_is_date(l->begin_ns), clock_to_seconds(l->begin_ns));
+        row[RUNS_START].v = value_if(format_is_date(l->begin_ns), clock_to_seconds(l->begin_ns));
         row[RUNS_SECONDS].v = value_ok(length_of(l));
         row[RUNS_GOODPUT].v = goodput_of(l);
-        row[RUNS_STEPS].v = known(l->has_steps, (double)l->n_steps);
-        row[RUNS_LOST].v = known(knows_lost(l), (double)l->n_lost);
-        row[RUNS_REPEATED].v = known(l->has_steps, (double)l->n_repeated);
+        row[RUNS_STEPS].v = value_if(l->has_steps, (double)l->n_steps);
+        row[RUNS_LOST].v = value_if(knows_lost(l), (double)l->n_lost);
+        row[RUNS_REPEATED].v = value_if(l->has_steps, (double)l->n_repeated);
         doc_cell_text(&row[RUNS_ENDED], l->ended);
         for (enum goodput g = 0; g < GOODPUT_COUNT; g++)
-                row[RUNS_PARTS + g].v = known(knows_part(l, g), l->seconds[g]);
+                row[RUNS_PARTS + g].v = value_if(knows_part(l, g), l->seconds[g]);
 }
 
 static void add_notes(const struct goodput_list *l, struct document *d)
@@ -167,13 +167,14 @@ void goodput_document(const struct goodput_list *l, const char *version, struct 
         if (fact) {
                 fact[0].v = value_ok(GOODPUT_SCHEMA_VERSION);
                 doc_cell_text(&fact[1], version);
-                fact[2].v = known(format_is_date(all->begin_ns), clock_to_seconds(all->begin_ns));
+                fact[2].v =
+                    value_if(format_is_date(all->begin_ns), clock_to_seconds(all->begin_ns));
                 fact[3].v = value_ok(length_of(all));
                 fact[4].v = goodput_of(all);
                 doc_cell_text(&fact[5], all->has_steps ? "steps" : "limiters");
-                fact[6].v = known(all->has_steps, (double)all->n_steps);
-                fact[7].v = known(knows_lost(all), (double)all->n_lost);
-                fact[8].v = known(all->has_steps, (double)all->n_repeated);
+                fact[6].v = value_if(all->has_steps, (double)all->n_steps);
+                fact[7].v = value_if(knows_lost(all), (double)all->n_lost);
+                fact[8].v = value_if(all->has_steps, (double)all->n_repeated);
         }
         add_ledger(all, ret);
         struct doc_part *runs = document_add(ret, DOC_ROWS, "runs", l->n > 1 ? "Runs" : "",

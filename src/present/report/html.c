@@ -254,30 +254,30 @@ static void put_steps(struct strbuf *out, const struct report *r)
                 quote_markup(out, s->name);
                 strbuf_puts(out, "</b>: ");
                 quote_markup(out, strbuf_str(&text));
-                strbuf_puts(out, s->n_told > 0 ? "</p><ul>\n" : "</p>\n");
-                for (size_t k = 0; k < s->n_told; k++) {
+                strbuf_puts(out, s->n_reported > 0 ? "</p><ul>\n" : "</p>\n");
+                for (size_t k = 0; k < s->n_reported; k++) {
                         strbuf_clear(&text);
                         report_slow_step(s, &s->slow[k], r->summary->first_ns, &text);
                         strbuf_puts(out, "<li>");
                         quote_markup(out, strbuf_str(&text));
                         strbuf_puts(out, "</li>\n");
                 }
-                strbuf_puts(out, s->n_told > 0 ? "</ul>\n" : "");
+                strbuf_puts(out, s->n_reported > 0 ? "</ul>\n" : "");
         }
         strbuf_finish(&text);
 }
 
 /* ---- the top of the page ---- */
 
-/* As many as the text tells; the text below has all. */
+/* As many as the text reports; the text below has all. */
 static void put_unhealthy(struct strbuf *out, const struct scope *run)
 {
         struct strbuf text = {0};
-        for (size_t i = 0, told = 0; i < run->n && told < REPORT_FINDINGS; i++) {
+        for (size_t i = 0, reported = 0; i < run->n && reported < REPORT_FINDINGS; i++) {
                 strbuf_clear(&text);
                 if (!report_unhealthy(run->gpus[i], &text))
                         continue;
-                told++;
+                reported++;
                 strbuf_puts(out, "<li>");
                 quote_markup(out, strbuf_str(&text));
                 strbuf_puts(out, "<p><b>Try:</b> ");

@@ -104,7 +104,7 @@ static void put_all(struct jsonw *j, const struct traces *t, enum trace_metric m
 
 /* ---- charts ---- */
 
-static struct bucket whole(const struct bucket *points)
+static struct bucket whole_bucket(const struct bucket *points)
 {
         return buckets_join(points, TRACE_POINTS);
 }
@@ -145,13 +145,13 @@ static struct bucket metric_whole(const struct traces *t, enum trace_metric m)
 {
         struct bucket sum = {0};
         for (size_t i = 0; i < t->n; i++) {
-                struct bucket one = whole(t->gpus[i]->points[m]);
+                struct bucket one = whole_bucket(t->gpus[i]->points[m]);
                 bucket_join(&sum, &one);
         }
         return sum;
 }
 
-/* A link that nothing used tells nothing. */
+/* A link that nothing used says nothing. */
 static bool metric_shown(const struct traces *t, enum trace_metric m)
 {
         struct bucket sum = metric_whole(t, m);
@@ -202,7 +202,8 @@ static struct bucket level_whole(const struct traces *t, size_t which)
 {
         struct bucket sum = {0};
         for (size_t i = 0; i < level_charts[which].n; i++) {
-                struct bucket both[] = {sum, whole(t->level[level_charts[which].curves[i].figure])};
+                struct bucket both[] = {
+                    sum, whole_bucket(t->level[level_charts[which].curves[i].figure])};
                 sum = buckets_join(both, 2);
         }
         return sum;
@@ -367,7 +368,7 @@ static void put_stretch(struct jsonw *j, const struct stretch_list *list, const 
         jsonw_end(j);
 }
 
-/* Those that occur. hatch tells limiters of one colour apart. */
+/* Those that occur. hatch distinguishes limiters of one colour. */
 static void put_limiters(struct jsonw *j, const struct stretch_list *list)
 {
         bool occurs[LIMITER_COUNT] = {false};
@@ -448,12 +449,12 @@ static void put_stretches(struct jsonw *j, const struct summary *s, const struct
 
 /* ---- all of it ---- */
 
-static double since(const struct traces *t, int64_t wall_ns)
+static double seconds_since_start(const struct traces *t, int64_t wall_ns)
 {
         return clock_to_seconds(wall_ns - t->start_ns);
 }
 
-#define PHASES_MAX 2000 /* bands; more could not be told apart */
+#define PHASES_MAX 2000 /* bands; more could not be distinguished */
 
 static void put_marks(struct jsonw *j, const struct summary *s, const struct traces *t,
                       const struct report_view *v)
@@ -462,22 +463,22 @@ static void put_marks(struct jsonw *j, const struct summary *s, const struct tra
         for (size_t i = 0; i < MIN(s->n_phases, (size_t)PHASES_MAX); i++) {
                 jsonw_array(j, NULL);
                 page_put_text(j, NULL, s->phases[i].name);
-                page_put_short(j, NULL, since(t, s->phases[i].begin_ns));
-                page_put_short(j, NULL, since(t, s->phases[i].end_ns));
+                page_put_short(j, NULL, seconds_since_start(t, s->phases[i].begin_ns));
+                page_put_short(j, NULL, seconds_since_start(t, s->phases[i].end_ns));
                 jsonw_end(j);
         }
         jsonw_end(j);
         jsonw_array(j, "events");
         for (size_t i = 0; i < MIN(v->n_events, (size_t)PHASES_MAX); i++) {
                 jsonw_array(j, NULL);
-                page_put_short(j, NULL, since(t, v->events[i].wall_ns));
+                page_put_short(j, NULL, seconds_since_start(t, v->events[i].wall_ns));
                 page_put_text(j, NULL, v->events[i].name);
                 jsonw_end(j);
         }
         jsonw_end(j);
 }
 
-/* One a line, but for the first. */
+/* One a line, except for the first. */
 static void put_charts(struct jsonw *j, const struct summary *s, const struct traces *t,
                        struct fold f)
 {

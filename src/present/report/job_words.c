@@ -35,11 +35,11 @@ void job_put_title(const struct job *j, struct strbuf *out)
 /* "0-3, 6, 7"; labels that are no numbers one by one, at most eight. */
 static void put_labels(const struct job *j, const uint8_t *has, struct strbuf *out)
 {
-        size_t told = 0;
+        size_t reported = 0;
         for (size_t i = 0; i < j->n; i++) {
                 if (!has[i])
                         continue;
-                if (told == 8) {
+                if (reported == 8) {
                         strbuf_puts(out, ", …");
                         return;
                 }
@@ -48,7 +48,7 @@ static void put_labels(const struct job *j, const uint8_t *has, struct strbuf *o
                        value_is_set(j->ranks[end].rank) &&
                        j->ranks[end + 1].rank.v == j->ranks[end].rank.v + 1)
                         end++;
-                strbuf_putf(out, "%s%s", told++ ? ", " : "", j->ranks[i].label);
+                strbuf_putf(out, "%s%s", reported++ ? ", " : "", j->ranks[i].label);
                 if (end > i + 1)
                         strbuf_putf(out, "-%s", j->ranks[end].label);
                 i = end > i + 1 ? end : i;
@@ -225,7 +225,7 @@ bool job_is_straggler(const struct job *j, size_t rank)
 }
 
 /* Seconds that the others lost to who holds them up most. */
-static double lost(const struct job *j)
+static double seconds_lost(const struct job *j)
 {
         double most = 0;
         for (size_t i = 0; i < j->n_stragglers; i++)
@@ -239,12 +239,12 @@ static double lost(const struct job *j)
  */
 enum waiting { NOBODY_WAITS, SOME_MAY_WAIT, ALL_MAY_WAIT };
 
-static enum waiting waiting(const struct job *j, const struct job_joined *f)
+static enum waiting waiting_of_job(const struct job *j, const struct job_joined *f)
 {
         enum limiter limiter = f->finding.limiter;
         size_t late = 0;
-        if (f->n == 0 || f->finding.before_work || lost(j) <= 0 ||
-            lost(j) < f->finding.gpu_s / (double)f->n / 2 ||
+        if (f->n == 0 || f->finding.before_work || seconds_lost(j) <= 0 ||
+            seconds_lost(j) < f->finding.gpu_s / (double)f->n / 2 ||
             (limiter_side(limiter) != LIMITER_SIDE_HOST && limiter != LIMITER_COLLECTIVE))
                 return NOBODY_WAITS;
         for (size_t i = 0; i < j->n; i++)
@@ -256,7 +256,7 @@ const char *job_joined_try(const struct job *j, const struct job_joined *f)
 {
         if (f->finding.before_work)
                 return NULL;
-        if (waiting(j, f) == ALL_MAY_WAIT)
+        if (waiting_of_job(j, f) == ALL_MAY_WAIT)
                 return "mend what holds the others up first, then look again";
         return limiter_try(f->finding.limiter, &f->finding.why, FRAMEWORK_NONE);
 }
@@ -306,7 +306,7 @@ void job_put_joined(const struct job *j, const struct job_joined *f, struct strb
                 strbuf_puts(out, f->n > 1 ? ": " : "; ");
                 where_put_places(out, &d->place, 1, d->rule->words);
         }
-        enum waiting w = waiting(j, f);
+        enum waiting w = waiting_of_job(j, f);
         if (w != NOBODY_WAITS)
                 strbuf_putf(out, "; %s may only wait for rank %s",
                             w == SOME_MAY_WAIT ? "who is not late"

@@ -21,7 +21,7 @@ static void put_spread(struct jsonw *j, const char *name, const struct spread *s
         jsonw_end(j);
 }
 
-/* Only where a counter or a meter told it. */
+/* Only where a counter or a meter reported it. */
 static void put_machine_energy(struct jsonw *j, const struct machine_energy *e)
 {
         if (e->cpu_s <= 0 && e->node_s <= 0)
@@ -61,9 +61,9 @@ static void put_level(struct jsonw *j, const struct summary *s, const struct lev
         jsonw_end(j);
 }
 
-static void put_if(struct jsonw *j, const char *name, bool there, double v)
+static void put_if(struct jsonw *j, const char *name, bool present, double v)
 {
-        jsonw_value(j, name, there ? value_ok(v) : value_missing(STATE_NONE));
+        jsonw_value(j, name, present ? value_ok(v) : value_missing(STATE_NONE));
 }
 
 static void put_xids(struct jsonw *j, const struct gpu_summary *g)
@@ -297,7 +297,7 @@ void report_resource_summary(const struct report *r, struct strbuf *out)
         jsonw_object(&j, NULL);
         put_pool(&j, NULL, "peak_vram_mb", pool_of(s, METRIC_FB_USED), 1 / 1048576.0);
         put_pool(&j, "gpu_util_mean_pct", "gpu_util_max_pct", pool_of(s, METRIC_GPU_UTIL), 100);
-        /* Sweeps ask whether these keys are there; the others they expect. */
+        /* Sweeps ask whether these keys are present; the others they expect. */
         if (mem.n > 0)
                 put_pool(&j, "mem_util_mean_pct", "mem_util_max_pct", mem, 100);
         put_pool(&j, "power_watts_mean", "power_watts_max", pool_of(s, METRIC_POWER), 1);

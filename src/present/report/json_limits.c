@@ -53,12 +53,12 @@ static void put_where(struct jsonw *j, const struct where *where)
                 jsonw_text(j, "words", part->rule->words);
                 jsonw_text(j, "text", strbuf_str(&text));
                 put_thousandth(j, "seconds", part->seconds);
-                jsonw_count(j, "looks", part->looks);
+                jsonw_count(j, "looks", part->n_samples);
                 jsonw_array(j, "places");
                 for (size_t k = 0; k < part->n; k++) {
                         jsonw_object(j, NULL);
                         put_thousandth(j, "share", part->places[k].share);
-                        jsonw_count(j, "looks", part->places[k].looks);
+                        jsonw_count(j, "looks", part->places[k].n_samples);
                         put_code_line(j, "own", &part->places[k].own);
                         put_code_line(j, "inner", &part->places[k].inner);
                         jsonw_end(j);

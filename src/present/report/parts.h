@@ -11,7 +11,7 @@ void report_put_data(struct strbuf *out, const char *json);
 /* The mean over a scope's GPUs of their means; missing when none has the metric. */
 struct value report_mean(const struct scope *scope, enum metric metric);
 
-/* A run of more GPUs than this is told as a spread with its outliers. */
+/* A run of more GPUs than this is reported as a spread with its outliers. */
 #define REPORT_GPUS_EACH 8
 
 /* "GPUs 0-3 stalled for 41 s (from 60.0 to 101.0 s): …; rank 2 (pid 4711) …". */

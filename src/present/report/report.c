@@ -66,7 +66,7 @@ static void put_command(struct strbuf *out, const struct run_facts *f, size_t co
         strbuf_finish(&text);
 }
 
-/* Without a GPU the level is what there is to tell. */
+/* Without a GPU the level is what there is to report. */
 void report_finding_or_level(const struct summary *s, struct strbuf *out)
 {
         if (s->limits.n_findings > 0) {
@@ -224,13 +224,14 @@ static void put_unhealthy(struct strbuf *out, const struct scope *run, size_t n,
                           const struct report_view *v)
 {
         struct strbuf text = {0};
-        for (size_t i = 0, told = 0; i < run->n && (v->all || told < REPORT_FINDINGS); i++) {
+        for (size_t i = 0, reported = 0; i < run->n && (v->all || reported < REPORT_FINDINGS);
+             i++) {
                 strbuf_clear(&text);
                 if (!report_unhealthy(run->gpus[i], &text))
                         continue;
-                told++;
-                strbuf_putf(out, "  %zu ", n + told);
-                text_put_wrapped(out, strbuf_str(&text), n + told < 10 ? 4 : 5, v->columns);
+                reported++;
+                strbuf_putf(out, "  %zu ", n + reported);
+                text_put_wrapped(out, strbuf_str(&text), n + reported < 10 ? 4 : 5, v->columns);
                 strbuf_puts(out, "    try: ");
                 text_put_wrapped(out, report_unhealthy_try(run->gpus[i]), 9, v->columns);
         }

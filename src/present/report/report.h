@@ -35,14 +35,14 @@ struct report {
         const struct traces *traces; /* of a page, as the next */
         const struct flame *flame;
         const struct report_view *view;
-        const struct run_steps *steps;         /* NULL: they were not looked for */
+        const struct run_steps *steps;         /* NULL: they were not searched for */
         const struct serving_totals *servings; /* NULL or empty: there were none */
         const char *version;                   /* the program's */
 };
 
 struct report_format {
         const char *name;
-        bool percentiles; /* it tells them; means are quicker to take */
+        bool percentiles; /* it reports them; means are quicker to take */
         bool pictures;    /* it has curves and stacks */
         void (*write)(const struct report *r, struct strbuf *out);
 };
@@ -71,7 +71,7 @@ void report_json(const struct report *r, struct strbuf *out);
 void report_csv(const struct report *r, struct strbuf *out);
 /* For the summary of a CI job and for comments. */
 void report_markdown(const struct report *r, struct strbuf *out);
-/* The charts that show why the verdict is what it is, the most telling first: how many. */
+/* The charts that show why the verdict is what it is, the most reporting first: how many. */
 size_t report_charts_first(const struct stretch_list *list, const char **ret, size_t most);
 /* One self-contained file with curves and, where flame has any, stacks; the phases are the
  * summary's. */
@@ -110,5 +110,5 @@ void report_stretch_gpus(const struct stretch_list *list, const struct gpu_set *
 /* Whether a GPU was not healthy for a good part of the run, and then what was wrong. */
 bool report_unhealthy(const struct gpu_summary *g, struct strbuf *out);
 const char *report_unhealthy_try(const struct gpu_summary *g);
-/* So many findings are told unless more are asked for. */
+/* So many findings are reported unless more are asked for. */
 #define REPORT_FINDINGS 3

@@ -250,7 +250,7 @@ static const enum metric compared[] = {METRIC_SM_ACTIVE, METRIC_GPU_UTIL, METRIC
 /* What is usual in a run, metric by metric. */
 struct usual {
         double middle, far; /* farther from the middle than this differs */
-        bool there;
+        bool present;
 };
 
 static void find_usual(const struct scope *run, struct mean_of *room,
@@ -272,7 +272,7 @@ static void put_differences(struct strbuf *out, const struct gpu_summary *g,
         for (size_t k = 0; k < ARRAY_LEN(compared); k++) {
                 struct value v = spread_mean(&g->m[compared[k]]);
                 char is[FORMAT_MAX], middle[FORMAT_MAX];
-                if (!usual[k].there || !value_is_set(v) ||
+                if (!usual[k].present || !value_is_set(v) ||
                     fabs(v.v - usual[k].middle) <= usual[k].far)
                         continue;
                 format_with_unit(is, sizeof(is), metric_info(compared[k])->unit, v);
@@ -289,25 +289,25 @@ static void put_outliers(struct strbuf *out, const struct scope *run, struct mea
 {
         struct usual usual[ARRAY_LEN(compared)];
         struct strbuf text = {0};
-        size_t told = 0, left = 0;
+        size_t reported = 0, left = 0;
         find_usual(run, room, usual);
         for (size_t i = 0; i < run->n; i++) {
                 strbuf_clear(&text);
                 put_differences(&text, run->gpus[i], usual);
                 if (text.len == 0)
                         continue;
-                if (told == OUTLIERS_MAX) {
+                if (reported == OUTLIERS_MAX) {
                         left++;
                         continue;
                 }
-                strbuf_puts(out, told++ ? "" : "\nGPUs that differ\n");
+                strbuf_puts(out, reported++ ? "" : "\nGPUs that differ\n");
                 strbuf_putf(out, "  GPU %s: ", run->gpus[i]->who.label);
                 text_put_wrapped(out, strbuf_str(&text), 8 + strlen(run->gpus[i]->who.label),
                                  columns);
         }
         if (left > 0)
                 strbuf_putf(out, "  and %zu more; --all shows every GPU\n", left);
-        else if (told == 0)
+        else if (reported == 0)
                 strbuf_puts(out, "\nno GPU differs from the others by more than 15 %\n");
         strbuf_finish(&text);
 }

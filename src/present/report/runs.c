@@ -62,7 +62,7 @@ static const struct doc_column facts[] = {
     {.key = "wasted_seconds", .kind = DOC_GPU_HOURS},
 };
 
-static struct value known(bool is_known, double v)
+static struct value value_if(bool is_known, double v)
 {
         return is_known ? value_ok(v) : value_missing(STATE_NONE);
 }
@@ -83,10 +83,10 @@ static void fill_row(const struct run_row *r, struct doc_cell *row)
         if (limited)
                 strbuf_putf(&words, "%s%s", limiter_doubt(limiter, basis), limiter_brief(limiter));
         bool used = r->n_gpus > 0 && r->gpu_s > 0;
-        row[RUN_START].v = known(format_is_date(r->start_ns), clock_to_seconds(r->start_ns));
+        row[RUN_START].v = value_if(format_is_date(r->start_ns), clock_to_seconds(r->start_ns));
         doc_cell_text(&row[RUN_COMMAND], r->command);
         doc_cell_text(&row[RUN_JOB], r->job);
-        row[RUN_RANKS].v = known(r->is_job, (double)r->n_files);
+        row[RUN_RANKS].v = value_if(r->is_job, (double)r->n_files);
         doc_cell_text(&row[RUN_NODE], r->node);
         row[RUN_SECONDS].v = r->seconds;
         row[RUN_GPUS].v = value_ok((double)r->n_gpus);
@@ -94,11 +94,11 @@ static void fill_row(const struct run_row *r, struct doc_cell *row)
         doc_cell_text(&row[RUN_LIMITER_WORDS], strbuf_str(&words));
         doc_cell_text(&row[RUN_BASIS], limited ? basis_name(basis) : "");
         strbuf_finish(&words);
-        row[RUN_SHARE].v = known(limited, share);
-        row[RUN_GPU_SECONDS].v = known(used, r->gpu_s);
-        row[RUN_WASTED].v = known(used, r->idle_s);
-        row[RUN_WASTED_SHARE].v = known(used, used ? r->idle_s / r->gpu_s : 0);
-        row[RUN_ENERGY].v = known(r->energies > 0, r->energy_j);
+        row[RUN_SHARE].v = value_if(limited, share);
+        row[RUN_GPU_SECONDS].v = value_if(used, r->gpu_s);
+        row[RUN_WASTED].v = value_if(used, r->idle_s);
+        row[RUN_WASTED_SHARE].v = value_if(used, used ? r->idle_s / r->gpu_s : 0);
+        row[RUN_ENERGY].v = value_if(r->energies > 0, r->energy_j);
         row[RUN_EXIT_STATUS].v = r->exit_status;
         row[RUN_EXIT_SIGNAL].v = r->exit_signal;
         doc_cell_text(&row[RUN_NAME], last_part(r->file));
@@ -129,7 +129,7 @@ static void set_title(const struct run_list *l, const char *folder, double gpu_s
         document_set_title(d, title);
 }
 
-/* How to go on. */
+/* How to continue. */
 static void add_notes(const struct run_list *l, struct document *d)
 {
         size_t jobs = 0;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 /* "limited by … 70 % of the time, … 20 %": those that are worth a word. */
-#define SHARE_TOLD 0.05
+#define SHARE_SHOWN_MIN 0.05
 
 static void put_shares(const struct serving_total *t, struct strbuf *out)
 {
@@ -17,7 +17,7 @@ static void put_shares(const struct serving_total *t, struct strbuf *out)
         for (enum serving_limiter i = 0; i < SERVING_LIMIT_COUNT; i++) {
                 char text[FORMAT_MAX];
                 double share = t->seconds > 0 ? t->limit_s[i] / t->seconds : 0;
-                if (share < SHARE_TOLD)
+                if (share < SHARE_SHOWN_MIN)
                         continue;
                 strbuf_putf(out, "%s%s %s", gap, serving_limit_brief(i), format_share(text, share));
                 gap = ", ";

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define STEPS_SERIES_TOLD 4
+#define STEP_SERIES_SHOWN 4
 
 /* "812 ms", "1.27 s", "12 min 3 s". */
 static void put_step_length(struct strbuf *out, double seconds)
@@ -140,7 +140,7 @@ static void put_series(const struct report *r, const struct step_series *s, stru
                 strbuf_puts(out, "  ");
                 text_put_wrapped(out, strbuf_str(&text), 2, columns);
         }
-        for (size_t i = 0; i < MIN(s->n_told, r->view->all ? (size_t)STEP_SLOW_TOLD : 3); i++) {
+        for (size_t i = 0; i < MIN(s->n_reported, r->view->all ? (size_t)STEP_SLOW_KEPT : 3); i++) {
                 strbuf_clear(&text);
                 report_slow_step(s, &s->slow[i], r->summary->first_ns, &text);
                 strbuf_puts(out, "    ");
@@ -153,7 +153,7 @@ void report_steps(const struct report *r, struct strbuf *out)
 {
         if (!r->steps || r->steps->n == 0 || r->steps->list[0].n == 0)
                 return;
-        size_t n = r->view->all ? r->steps->n : MIN(r->steps->n, (size_t)STEPS_SERIES_TOLD);
+        size_t n = r->view->all ? r->steps->n : MIN(r->steps->n, (size_t)STEP_SERIES_SHOWN);
         strbuf_puts(out, "\nsteps\n");
         for (size_t i = 0; i < n; i++) {
                 if (r->steps->list[i].n > 0)
@@ -242,7 +242,7 @@ static void put_series_json(struct jsonw *j, const struct report *r, const struc
         jsonw_count(j, "slow_steps", s->n_slow);
         put_nine(j, "slow_seconds", s->slow_s);
         jsonw_array(j, "slow");
-        for (size_t i = 0; i < s->n_told; i++)
+        for (size_t i = 0; i < s->n_reported; i++)
                 put_slow(j, r, s, &s->slow[i]);
         jsonw_end(j);
         jsonw_end(j);

@@ -53,7 +53,7 @@ static const struct column *columns_find(const char *s, size_t len)
         return NULL;
 }
 
-static int unknown(const char *s, size_t len, struct err *err)
+static int refuse_column(const char *s, size_t len, struct err *err)
 {
         char word[64];
         snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), s);
@@ -86,7 +86,7 @@ int columns_choose(const char *spec, const struct column *ret[COLUMNS_MAX], stru
                         word--;
                 const struct column *c = word > 0 ? columns_find(s, word) : NULL;
                 if (word > 0 && !c)
-                        return unknown(s, word, err);
+                        return refuse_column(s, word, err);
                 if (word > 0 && n == COLUMNS_MAX)
                         return err_set(err, ERR_USAGE, "more than %d columns", COLUMNS_MAX);
                 if (c)
@@ -178,7 +178,7 @@ void column_write(const struct column *column, const struct frame *frame, const 
                 csvw_text(c, basis_name((enum basis)row->limit.basis));
                 return;
         case COLUMN_CEILING:
-                if (row->limit.ceilings.there & CEILING_AT(column->what))
+                if (row->limit.ceilings.present & CEILING_AT(column->what))
                         csvw_fixed(c, (double)row->limit.ceilings.v[column->what],
                                    column->decimals);
                 else

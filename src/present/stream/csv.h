@@ -21,7 +21,7 @@ struct csv {
         struct csv_memo time; /* of the frame, the same in all its rows */
 };
 
-/* Whether a column tells what limits a GPU. */
+/* Whether a column says what limits a GPU. */
 bool csv_wants_limits(const struct csv *csv);
 void csv_write_header(const struct csv *csv, struct strbuf *out);
 void csv_write_frame(struct csv *csv, const struct frame *frame, struct strbuf *out);

@@ -9,6 +9,6 @@
 
 /* The columns depend on how many cores and GPUs there are, so they are those of this host. */
 void host_csv_header(const struct host *h, const char *end, struct strbuf *out);
-/* Rows of the levels that are there. n_cores and n_gpus are those of the header. */
+/* Rows of the levels present. n_cores and n_gpus are those of the header. */
 void host_csv_rows(const struct host *h, size_t n_cores, size_t n_gpus, const char *end,
                    struct strbuf *out);

@@ -4,7 +4,7 @@
 #include "base/jsonw.h"
 #include "model/host.h"
 
-/* One object a level that is there, each on a line: what `export --host --format jsonl` writes. */
+/* One object a level present, each on a line: what `export --host --format jsonl` writes. */
 void host_json_rows(const struct host *h, struct strbuf *out);
 /* A whole document around the host alone, for a machine without a GPU source. */
 void host_json_document(const struct host *h, const char *version, struct strbuf *out);

@@ -111,10 +111,10 @@ void jsonw_ceilings(struct jsonw *j, const char *name, const struct ceilings *c)
 {
         jsonw_object(j, name);
         for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                bool there = c->there & CEILING_AT(i);
-                if (!there && ceiling_info(i)->kind == CEILING_DRIVER)
+                bool present = c->present & CEILING_AT(i);
+                if (!present && ceiling_info(i)->kind == CEILING_DRIVER)
                         continue;
-                if (there)
+                if (present)
                         jsonw_short(j, ceiling_info(i)->name, (double)c->v[i], 6);
                 else
                         jsonw_null(j, ceiling_info(i)->name);
@@ -141,7 +141,7 @@ void jsonw_basis(struct jsonw *j, const struct limit *l)
         jsonw_text(j, "sure", basis_sure((enum basis)l->basis));
 }
 
-void jsonw_flops(struct jsonw *j, const struct flops_told *f)
+void jsonw_flops(struct jsonw *j, const struct flops_rated *f)
 {
         if (!f->type) {
                 jsonw_null(j, "flops");
@@ -160,11 +160,11 @@ static void put_rate(struct jsonw *j, const struct flops_rates *r)
 {
         enum flops_type type = r->has_asked ? (enum flops_type)r->asked : FLOPS_COUNT;
         struct flops f = flops_rate(r, type);
-        const struct flops_told told = {.type = f.known ? flops_name(type) : NULL,
-                                        .lo = f.lo,
-                                        .hi = f.hi,
-                                        .missing = r->has_asked ? flops_missing(type) : NULL};
-        jsonw_flops(j, &told);
+        const struct flops_rated reported = {.type = f.known ? flops_name(type) : NULL,
+                                             .lo = f.lo,
+                                             .hi = f.hi,
+                                             .missing = r->has_asked ? flops_missing(type) : NULL};
+        jsonw_flops(j, &reported);
 }
 
 static void put_limit(struct jsonw *j, const struct limit *l)

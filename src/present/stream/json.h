@@ -25,7 +25,7 @@ void jsonw_ceilings(struct jsonw *j, const char *name, const struct ceilings *c)
 void jsonw_ceiling_names(struct jsonw *j, const char *name, uint64_t set);
 
 /* "flops": an object of type, lo and hi, or null. */
-void jsonw_flops(struct jsonw *j, const struct flops_told *f);
+void jsonw_flops(struct jsonw *j, const struct flops_rated *f);
 
 /* The members of an object for one entity at one tick. */
 void jsonw_row(struct jsonw *j, const struct frame *frame, const struct row *row);

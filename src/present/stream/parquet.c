@@ -10,7 +10,7 @@
 
 #define PARQUET_MAGIC "PAR1"
 
-/* ---- Thrift's compact protocol, in which all that is no value is written ---- */
+/* ---- Thrift's compact protocol, in which all that is not a value is written ---- */
 
 enum {
         THRIFT_TRUE = 1,

@@ -6,7 +6,7 @@
 
 #define DOCUMENTS_MAX 9
 
-/* The documents that a command writes, by their names in schema.json. */
+/* The documents that a command writes, by name in schema.json. */
 static const struct {
         const char *command;
         const char *documents[DOCUMENTS_MAX];

@@ -32,7 +32,7 @@ static void put_missing(const struct row *row, struct strbuf *out)
 
 /* Whether one of the missing metrics is missing for that reason. A slice may lack what only its GPU
  * has: that has a reason of its own. */
-static bool lacks(const struct row *row, enum state state, bool of_gpu)
+static bool row_lacks(const struct row *row, enum state state, bool of_gpu)
 {
         for (uint64_t left = row->verdict.missing; left; left &= left - 1) {
                 enum metric m = (enum metric)__builtin_ctzll(left);
@@ -43,20 +43,20 @@ static bool lacks(const struct row *row, enum state state, bool of_gpu)
         return false;
 }
 
-/* Only the kernel tells of sleep. A blank counter comes later or not at all; an absent one needs
+/* Only the kernel reports sleep. A blank counter comes later or not at all; an absent one needs
  * another source. */
 static void put_remedy(const struct row *row, struct strbuf *out)
 {
         bool kernel = value_is_set(row->sample.m[METRIC_ASLEEP]);
         if (kernel)
                 strbuf_puts(out, "; the kernel has no such counters for this GPU");
-        else if (lacks(row, STATE_BLANK, false))
+        else if (row_lacks(row, STATE_BLANK, false))
                 strbuf_puts(out, "; the source left them blank");
-        else if (lacks(row, STATE_ERROR, false))
+        else if (row_lacks(row, STATE_ERROR, false))
                 strbuf_puts(out, "; the source gave values that cannot be");
-        else if (lacks(row, STATE_DENIED, false))
+        else if (row_lacks(row, STATE_DENIED, false))
                 strbuf_puts(out, "; 'assay doctor' says who may read them");
-        else if (lacks(row, STATE_NONE, false) || lacks(row, STATE_UNSUPPORTED, false))
+        else if (row_lacks(row, STATE_NONE, false) || row_lacks(row, STATE_UNSUPPORTED, false))
                 strbuf_puts(out, "; SM and tensor counters need NVML GPM (Hopper or newer) or "
                                  "DCGM's profiling module");
         else
@@ -113,7 +113,7 @@ void explain_verdict(const struct row *row, struct strbuf *out)
         put_margin(&v->margin, out);
 }
 
-/* Of a small share a decimal tells something; cores and threads have none of the units. */
+/* Of a small share a decimal reports something; cores and threads have none of the units. */
 void explain_ceiling(enum ceiling at, double v, struct strbuf *out)
 {
         char text[FORMAT_MAX];
@@ -194,7 +194,7 @@ void explain_limit(const struct row *row, struct strbuf *out)
                 put_ceilings(&row->limit, out);
 }
 
-/* The cause is told unless it is not known. */
+/* The cause is reported unless it is not known. */
 static void put_late(const struct row *row, struct strbuf *out)
 {
         enum straggler_cause cause = (enum straggler_cause)(row->late - 1);

@@ -12,28 +12,28 @@ struct text {
         char s[FORMAT_MAX];
 };
 
-static struct text percent(struct value v)
+static struct text text_percent(struct value v)
 {
         struct text t;
         format_short(t.s, sizeof(t.s), UNIT_RATIO, v);
         return t;
 }
 
-static struct text binary(struct value v)
+static struct text text_binary(struct value v)
 {
         struct text t;
         format_short(t.s, sizeof(t.s), UNIT_BYTES, v);
         return t;
 }
 
-static struct text decimal(struct value v)
+static struct text text_decimal(struct value v)
 {
         struct text t;
         format_short(t.s, sizeof(t.s), UNIT_BYTES_PER_S, v);
         return t;
 }
 
-static struct text number(struct value v, int decimals)
+static struct text text_number(struct value v, int decimals)
 {
         struct text t;
         if (value_is_set(v))
@@ -43,17 +43,17 @@ static struct text number(struct value v, int decimals)
         return t;
 }
 
-static struct text whole(struct value v)
+static struct text text_whole(struct value v)
 {
-        return number(v, 0);
+        return text_number(v, 0);
 }
 
-static struct text cores(struct value v)
+static struct text text_cores(struct value v)
 {
-        return number(v, 2);
+        return text_number(v, 2);
 }
 
-static struct text framework(struct value v)
+static struct text text_framework(struct value v)
 {
         struct text t;
         bool known = value_is_set(v) && v.v >= 0 && v.v < FRAMEWORK_COUNT;
@@ -64,15 +64,15 @@ static struct text framework(struct value v)
 static void write_cpus(const struct host *h, struct strbuf *out)
 {
         const struct value *v = h->system;
-        strbuf_putf(out, "%s CPUs", number(v[SYSTEM_CPUS_ONLINE], 0).s);
+        strbuf_putf(out, "%s CPUs", text_number(v[SYSTEM_CPUS_ONLINE], 0).s);
         if (value_is_set(v[SYSTEM_CPUS_AFFINITY]) &&
             v[SYSTEM_CPUS_AFFINITY].v < v[SYSTEM_CPUS_ONLINE].v)
-                strbuf_putf(out, ", %s by affinity", number(v[SYSTEM_CPUS_AFFINITY], 0).s);
+                strbuf_putf(out, ", %s by affinity", text_number(v[SYSTEM_CPUS_AFFINITY], 0).s);
         if (value_is_set(v[SYSTEM_CPUS_QUOTA]))
-                strbuf_putf(out, ", %s by quota", number(v[SYSTEM_CPUS_QUOTA], 1).s);
+                strbuf_putf(out, ", %s by quota", text_number(v[SYSTEM_CPUS_QUOTA], 1).s);
 }
 
-/* Only where a counter or a meter tells it. */
+/* Only where a counter or a meter reports it. */
 static void write_power(const struct host *h, struct strbuf *out)
 {
         struct value cpu = h->system[SYSTEM_CPU_POWER], node = h->system[SYSTEM_NODE_POWER];
@@ -96,23 +96,24 @@ static void write_machine(const struct host *h, struct strbuf *out)
         const struct value *v = h->system, *f = h->levels[LEVEL_SYSTEM].f;
         strbuf_putf(out, "host %s  ", h->levels[LEVEL_SYSTEM].name);
         write_cpus(h, out);
-        strbuf_putf(out, "  load %s %s %s\n", number(v[SYSTEM_LOAD_1], 2).s,
-                    number(v[SYSTEM_LOAD_5], 2).s, number(v[SYSTEM_LOAD_15], 2).s);
+        strbuf_putf(out, "  load %s %s %s\n", text_number(v[SYSTEM_LOAD_1], 2).s,
+                    text_number(v[SYSTEM_LOAD_5], 2).s, text_number(v[SYSTEM_LOAD_15], 2).s);
         strbuf_putf(out, "  cpu       user %s  nice %s  system %s  iowait %s  steal %s  idle %s",
-                    percent(v[SYSTEM_USER]).s, percent(v[SYSTEM_NICE]).s,
-                    percent(v[SYSTEM_KERNEL]).s, percent(v[SYSTEM_IOWAIT]).s,
-                    percent(v[SYSTEM_STEAL]).s, percent(v[SYSTEM_IDLE]).s);
-        strbuf_putf(out, "  busy cores %s, most %s\n", number(v[SYSTEM_BUSY_CORES], 0).s,
-                    percent(v[SYSTEM_CPU_MAX]).s);
-        strbuf_putf(out, "  memory    %s of %s  swap %s of %s\n", binary(v[SYSTEM_MEM_USED]).s,
-                    binary(v[SYSTEM_MEM_TOTAL]).s, binary(v[SYSTEM_SWAP_USED]).s,
-                    binary(v[SYSTEM_SWAP_TOTAL]).s);
-        strbuf_putf(out, "  pressure  cpu %s  memory %s  io %s\n", percent(v[SYSTEM_PSI_CPU]).s,
-                    percent(v[SYSTEM_PSI_MEMORY]).s, percent(v[SYSTEM_PSI_IO]).s);
-        strbuf_putf(out, "  disk      read %sB/s  write %sB/s", decimal(f[FIGURE_READ]).s,
-                    decimal(f[FIGURE_WRITE]).s);
-        strbuf_putf(out, "    network  in %sB/s  out %sB/s\n", decimal(v[SYSTEM_NET_RX]).s,
-                    decimal(v[SYSTEM_NET_TX]).s);
+                    text_percent(v[SYSTEM_USER]).s, text_percent(v[SYSTEM_NICE]).s,
+                    text_percent(v[SYSTEM_KERNEL]).s, text_percent(v[SYSTEM_IOWAIT]).s,
+                    text_percent(v[SYSTEM_STEAL]).s, text_percent(v[SYSTEM_IDLE]).s);
+        strbuf_putf(out, "  busy cores %s, most %s\n", text_number(v[SYSTEM_BUSY_CORES], 0).s,
+                    text_percent(v[SYSTEM_CPU_MAX]).s);
+        strbuf_putf(out, "  memory    %s of %s  swap %s of %s\n", text_binary(v[SYSTEM_MEM_USED]).s,
+                    text_binary(v[SYSTEM_MEM_TOTAL]).s, text_binary(v[SYSTEM_SWAP_USED]).s,
+                    text_binary(v[SYSTEM_SWAP_TOTAL]).s);
+        strbuf_putf(out, "  pressure  cpu %s  memory %s  io %s\n",
+                    text_percent(v[SYSTEM_PSI_CPU]).s, text_percent(v[SYSTEM_PSI_MEMORY]).s,
+                    text_percent(v[SYSTEM_PSI_IO]).s);
+        strbuf_putf(out, "  disk      read %sB/s  write %sB/s", text_decimal(f[FIGURE_READ]).s,
+                    text_decimal(f[FIGURE_WRITE]).s);
+        strbuf_putf(out, "    network  in %sB/s  out %sB/s\n", text_decimal(v[SYSTEM_NET_RX]).s,
+                    text_decimal(v[SYSTEM_NET_TX]).s);
         write_power(h, out);
 }
 
@@ -131,49 +132,49 @@ static void fill_name(char *buf, size_t size, const struct level_state *l)
 
 static void fill_cpu(char *buf, size_t size, const struct level_state *l)
 {
-        snprintf(buf, size, "%s", number(l->f[FIGURE_CPU], 2).s);
+        snprintf(buf, size, "%s", text_number(l->f[FIGURE_CPU], 2).s);
 }
 
 static void fill_share(char *buf, size_t size, const struct level_state *l)
 {
-        snprintf(buf, size, "%s", percent(l->f[FIGURE_CPU_SHARE]).s);
+        snprintf(buf, size, "%s", text_percent(l->f[FIGURE_CPU_SHARE]).s);
 }
 
 static void fill_memory(char *buf, size_t size, const struct level_state *l)
 {
         struct value memory = l->f[FIGURE_MEMORY], bound = l->f[FIGURE_MEMORY_BOUND];
         bool at_most = value_is_set(memory) && value_is_set(bound) && bound.v > 0;
-        snprintf(buf, size, "%s%s/%s", at_most ? "≤" : "", binary(memory).s,
-                 binary(l->f[FIGURE_MEMORY_LIMIT]).s);
+        snprintf(buf, size, "%s%s/%s", at_most ? "≤" : "", text_binary(memory).s,
+                 text_binary(l->f[FIGURE_MEMORY_LIMIT]).s);
 }
 
 static void fill_pss(char *buf, size_t size, const struct level_state *l)
 {
         struct value v = l->f[FIGURE_PSS];
         if (value_is_set(v) && v.age_ms >= 1000)
-                snprintf(buf, size, "%s (%us)", binary(v).s, v.age_ms / 1000);
+                snprintf(buf, size, "%s (%us)", text_binary(v).s, v.age_ms / 1000);
         else
-                snprintf(buf, size, "%s", binary(v).s);
+                snprintf(buf, size, "%s", text_binary(v).s);
 }
 
 static void fill_read(char *buf, size_t size, const struct level_state *l)
 {
-        snprintf(buf, size, "%s", decimal(l->f[FIGURE_READ]).s);
+        snprintf(buf, size, "%s", text_decimal(l->f[FIGURE_READ]).s);
 }
 
 static void fill_write(char *buf, size_t size, const struct level_state *l)
 {
-        snprintf(buf, size, "%s", decimal(l->f[FIGURE_WRITE]).s);
+        snprintf(buf, size, "%s", text_decimal(l->f[FIGURE_WRITE]).s);
 }
 
 static void fill_processes(char *buf, size_t size, const struct level_state *l)
 {
-        snprintf(buf, size, "%s", number(l->f[FIGURE_PROCESSES], 0).s);
+        snprintf(buf, size, "%s", text_number(l->f[FIGURE_PROCESSES], 0).s);
 }
 
 static void fill_threads(char *buf, size_t size, const struct level_state *l)
 {
-        snprintf(buf, size, "%s", number(l->f[FIGURE_THREADS], 0).s);
+        snprintf(buf, size, "%s", text_number(l->f[FIGURE_THREADS], 0).s);
 }
 
 static const struct level_cell cells[] = {
@@ -209,7 +210,7 @@ static void choose_cells(const struct host *h, unsigned width, bool *shown)
         }
 }
 
-/* A name too long keeps its end: the end of a path tells more. */
+/* A name too long keeps its end: the end of a path says more. */
 static void put_cell(struct strbuf *out, int width, const char *s)
 {
         size_t over = text_columns(s), w = (size_t)abs(width);
@@ -252,11 +253,15 @@ static const struct {
         enum evidence of;
         struct text (*format)(struct value v);
 } gpu_cells[] = {
-    {"Held by", 8, EVIDENCE_HOLDERS, whole},      {"Cores", 6, EVIDENCE_CPU_MAIN, cores},
-    {"Thread", 6, EVIDENCE_CPU_THREAD, percent},  {"Children", 8, EVIDENCE_CPU_CHILDREN, cores},
-    {"of CPUs", 7, EVIDENCE_CPUS, whole},         {"I/O wait", 8, EVIDENCE_IO_WAIT, whole},
-    {"Read B/s", 8, EVIDENCE_READ, decimal},      {"Write B/s", 9, EVIDENCE_WRITE, decimal},
-    {"With", -11, EVIDENCE_FRAMEWORK, framework},
+    {"Held by", 8, EVIDENCE_HOLDERS, text_whole},
+    {"Cores", 6, EVIDENCE_CPU_MAIN, text_cores},
+    {"Thread", 6, EVIDENCE_CPU_THREAD, text_percent},
+    {"Children", 8, EVIDENCE_CPU_CHILDREN, text_cores},
+    {"of CPUs", 7, EVIDENCE_CPUS, text_whole},
+    {"I/O wait", 8, EVIDENCE_IO_WAIT, text_whole},
+    {"Read B/s", 8, EVIDENCE_READ, text_decimal},
+    {"Write B/s", 9, EVIDENCE_WRITE, text_decimal},
+    {"With", -11, EVIDENCE_FRAMEWORK, text_framework},
 };
 
 /* Of the GPUs that somebody holds, or that the watched command may. */

@@ -154,7 +154,7 @@ static void write_heading(const struct frame *f, const struct table_options *o, 
         size_t n = frame_gpus(f);
         struct tm tm;
         char when[40];
-        /* A capture without times counts from 0: that is no date. */
+        /* A capture without times counts from 0: that is not a date. */
         if (!format_is_date(f->wall_ns))
                 snprintf(when, sizeof(when), "at %.1f s (assumed)", clock_to_seconds(f->wall_ns));
         else
@@ -320,7 +320,7 @@ static void write_focus(const struct row *row, struct strbuf *out)
         }
 }
 
-/* Nodes of which something has to be told. */
+/* Nodes of which something has to be reported. */
 static void write_nodes(const struct frame *f, const struct table_options *o, struct strbuf *out)
 {
         bool begun = false;

@@ -152,7 +152,7 @@ static int next_line(struct scroll *s)
 }
 
 /* Whether all of a table but its last text fits with two blanks between columns. */
-static bool fits(const struct doc_part *t, int w)
+static bool part_fits(const struct doc_part *t, int w)
 {
         int all = 0;
         for (size_t i = 0; i < t->n_columns; i++)
@@ -164,7 +164,7 @@ static void draw_cells(struct scroll *s, const struct doc_part *t, size_t row, b
 {
         char buf[DOC_CELL_MAX];
         int y = next_line(s), x = s->a.x;
-        bool wide = fits(t, s->a.w);
+        bool wide = part_fits(t, s->a.w);
         for (size_t i = 0; y >= 0 && i < t->n_columns; i++) {
                 const struct doc_column *col = &t->columns[i];
                 if (col->flags & DOC_MINOR && !wide)

@@ -38,7 +38,7 @@ void canvas_clear(struct canvas *c)
 }
 
 /* Bytes that are not UTF-8 count as '?'. */
-static size_t decode(const char *s, uint32_t *ret)
+static size_t decode_utf8(const char *s, uint32_t *ret)
 {
         size_t n = text_decode(s, ret);
         if (*ret == 0)
@@ -76,7 +76,7 @@ static char braille_likeness(uint32_t dots)
         return upper && lower ? ':' : upper ? '\'' : lower ? '.' : ' ';
 }
 
-static char likeness(uint32_t code)
+static char ascii_fallback(uint32_t code)
 {
         static const struct {
                 uint32_t code;
@@ -100,7 +100,7 @@ static char likeness(uint32_t code)
         return '?';
 }
 
-static void encode(char ch[4], uint32_t code)
+static void encode_utf8(char ch[4], uint32_t code)
 {
         memset(ch, 0, 4);
         if (code < 0x80) {
@@ -125,10 +125,10 @@ void canvas_char(struct canvas *c, int x, int y, struct style style, uint32_t co
         if (x < 0 || y < 0 || x >= c->w || y >= c->h)
                 return;
         if (code >= 0x7f || code < 0x20)
-                code = !one_column(code) ? '?' : c->ascii ? (uint32_t)likeness(code) : code;
+                code = !one_column(code) ? '?' : c->ascii ? (uint32_t)ascii_fallback(code) : code;
         struct cell *cell = canvas_at(c, x, y);
-        encode(cell->ch, code);
-        /* A blank has no ink, so that two blanks are equal whoever drew them. */
+        encode_utf8(cell->ch, code);
+        /* A blank has no ink, so that two blanks are equal anyone who drew them. */
         cell->fg = code == ' ' ? INK_NONE : style.fg;
         cell->attr = code == ' ' ? style.attr & (ATTR_REVERSE | ATTR_UNDERLINE) : style.attr;
         if (style.bg != INK_NONE)
@@ -140,7 +140,7 @@ int text_width(const char *text)
         int n = 0;
         uint32_t code;
         for (; *text; n++)
-                text += decode(text, &code);
+                text += decode_utf8(text, &code);
         return n;
 }
 
@@ -149,7 +149,7 @@ int canvas_text(struct canvas *c, int x, int y, int w, struct style style, const
         int n = 0;
         while (*text && n < w) {
                 uint32_t code;
-                text += decode(text, &code);
+                text += decode_utf8(text, &code);
                 if (n == w - 1 && *text)
                         code = 0x2026;
                 canvas_char(c, x + n, y, style, code);
@@ -180,7 +180,7 @@ void canvas_line(struct canvas *c, int x, int y, int w, struct style style, uint
                 canvas_char(c, x + i, y, style, code);
 }
 
-static struct area clip(const struct canvas *c, struct area a)
+static struct area clip_area(const struct canvas *c, struct area a)
 {
         int x = MAX(a.x, 0), y = MAX(a.y, 0);
         return (struct area){x, y, MIN(a.x + a.w, c->w) - x, MIN(a.y + a.h, c->h) - y};
@@ -188,7 +188,7 @@ static struct area clip(const struct canvas *c, struct area a)
 
 void canvas_paint(struct canvas *c, struct area area, uint8_t bg)
 {
-        struct area a = clip(c, area);
+        struct area a = clip_area(c, area);
         for (int y = a.y; y < a.y + a.h; y++) {
                 for (int x = a.x; x < a.x + a.w; x++)
                         canvas_at(c, x, y)->bg = bg;
@@ -197,7 +197,7 @@ void canvas_paint(struct canvas *c, struct area area, uint8_t bg)
 
 void canvas_tint(struct canvas *c, struct area area, uint8_t fg)
 {
-        struct area a = clip(c, area);
+        struct area a = clip_area(c, area);
         for (int y = a.y; y < a.y + a.h; y++) {
                 for (int x = a.x; x < a.x + a.w; x++) {
                         struct cell *cell = canvas_at(c, x, y);

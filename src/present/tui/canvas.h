@@ -34,7 +34,7 @@ struct canvas {
 };
 
 struct style {
-        uint8_t fg, bg, attr; /* INK_NONE as bg leaves what is there */
+        uint8_t fg, bg, attr; /* INK_NONE as bg leaves what is present */
 };
 
 struct area {
@@ -65,7 +65,7 @@ void canvas_right(struct canvas *c, int x, int y, int w, struct style style, con
 void canvas_line(struct canvas *c, int x, int y, int w, struct style style, uint32_t code);
 /* Gives an area a background without touching its text. */
 void canvas_paint(struct canvas *c, struct area area, uint8_t bg);
-/* Changes the ink of what is there: a stale card is dimmed as a whole. */
+/* Changes the ink of what is present: a stale card is dimmed as a whole. */
 void canvas_tint(struct canvas *c, struct area area, uint8_t fg);
 
 /* Columns a text takes. */

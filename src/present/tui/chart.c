@@ -83,8 +83,8 @@ static double nice_ceiling(double v)
         return 10 * unit;
 }
 
-static size_t fetch(const struct chart *k, size_t i, const struct trends *trends,
-                    struct chart_scratch *s)
+static size_t fetch_trend(const struct chart *k, size_t i, const struct trends *trends,
+                          struct chart_scratch *s)
 {
         return trends->copy(trends->arg, k->series[i].slot, k->series[i].metric,
                             k->until_ns - k->span_ns - dot_ns(k), k->until_ns, s->points,
@@ -100,9 +100,9 @@ static struct range find_range(const struct chart *k, const struct trends *trend
                 return (struct range){0, 100};
         double most = 0;
         for (size_t i = 0; i < k->n; i++) {
-                size_t n = fetch(k, i, trends, s);
+                size_t n = fetch_trend(k, i, trends, s);
                 for (size_t p = 0; p < n; p++)
-                        most = s->points[p].there ? MAX(most, (double)s->points[p].v) : most;
+                        most = s->points[p].present ? MAX(most, (double)s->points[p].v) : most;
         }
         if (k->unit == UNIT_CELSIUS)
                 most = MAX(most, 60);
@@ -138,7 +138,7 @@ static void draw_series(const struct chart *k, size_t i, struct range r,
                         const struct trends *trends, struct chart_scratch *s)
 {
         struct area in = chart_inside(k);
-        size_t n = fetch(k, i, trends, s);
+        size_t n = fetch_trend(k, i, trends, s);
         /* A hole in time is a hole in the line. */
         int64_t gap =
             n > 1 ? 4 * (s->points[n - 1].wall_ns - s->points[0].wall_ns) / (int64_t)n : 0;
@@ -146,7 +146,7 @@ static void draw_series(const struct chart *k, size_t i, struct range r,
         struct clock_slots slots = clock_slots(dot_ns(k));
         int64_t before[2], before_ns = INT64_MIN, first = first_dot(k);
         for (size_t p = 0; p < n; p++) {
-                if (!s->points[p].there)
+                if (!s->points[p].present)
                         continue;
                 double part = ((double)s->points[p].v - r.lo) / (r.hi - r.lo);
                 part = MIN(MAX(part, 0.0), 1.0);
@@ -288,7 +288,7 @@ static void fill_strip(const struct chart *k, const struct strip *strip, const s
         int x0 = chart_inside(k).x;
         memset(columns, STRIP_NOTHING, (size_t)w);
         for (size_t i = 0; i < n; i++) {
-                if (!said[i].there)
+                if (!said[i].present)
                         continue;
                 int x = chart_column_of(k, said[i].wall_ns) - x0;
                 /* One that is near reaches to the next. */

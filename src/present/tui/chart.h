@@ -41,7 +41,7 @@ void chart_draw(struct canvas *c, const struct chart *chart, const struct trends
                 struct chart_scratch *scratch);
 /*
  * What was said of an entity, in the columns of a chart, as words in runs: "tensor cores ──". What
- * of each tells which: the words and the ink of a value, NULL for one that is left blank.
+ * of each says which: the words and the ink of a value, NULL for one that is left blank.
  */
 struct strip {
         uint32_t slot;

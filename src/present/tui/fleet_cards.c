@@ -27,7 +27,7 @@ struct totals {
         struct value power, power_limit, memory, memory_total;
 };
 
-/* Both sums are of the same GPUs: a limit that one lacks is no limit of all. */
+/* Both sums are of the same GPUs: a limit that one lacks is not a limit of all. */
 static void fleet_cards_add(struct value *sum, struct value *limits, struct value v,
                             struct value limit)
 {
@@ -338,7 +338,7 @@ static void draw_gauges(struct canvas *c, struct area a, const struct row *row)
                            &gauges[i]);
 }
 
-static struct style loud(bool is, uint8_t ink)
+static struct style loud_style(bool is, uint8_t ink)
 {
         return is ? (struct style){ink, 0, ATTR_BOLD} : plain;
 }
@@ -350,13 +350,13 @@ static void draw_facts(struct canvas *c, struct area a, const struct row *row)
         int left = MAX(a.w * 5 / 8, 36), right = a.w - left;
         char text[WORDS_MAX];
         words_clock(text, sizeof(text), row);
-        canvas_text(c, a.x, a.y, left - 1, loud(words_is_throttled(row), INK_HOT), text);
+        canvas_text(c, a.x, a.y, left - 1, loud_style(words_is_throttled(row), INK_HOT), text);
         words_power(text, sizeof(text), row);
         canvas_text(c, a.x + left, a.y, right, plain, text);
         words_memory(text, sizeof(text), row);
         canvas_text(c, a.x, a.y + 1, left - 1, plain, text);
         words_heat(text, sizeof(text), row);
-        canvas_text(c, a.x + left, a.y + 1, right, loud(row->hot, INK_HOT), text);
+        canvas_text(c, a.x + left, a.y + 1, right, loud_style(row->hot, INK_HOT), text);
         words_link(text, sizeof(text), "PCIe", m[METRIC_PCIE_RX], m[METRIC_PCIE_TX]);
         canvas_text(c, a.x, a.y + 2, left - 1, dim, text);
         if (m[METRIC_NVLINK_RX].state != STATE_NONE) {

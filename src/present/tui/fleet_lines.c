@@ -173,7 +173,7 @@ static bool knows_models(const struct frame *f)
 
 /* Which columns fit, and how wide the trend may grow. Depends on the frame's entities and the
  * width only, never on values. */
-static void choose(const struct frame *f, int width, int *widths)
+static void choose_widths(const struct frame *f, int width, int *widths)
 {
         int total = -1;
         for (size_t i = 0; i < ARRAY_LEN(table); i++) {
@@ -207,7 +207,7 @@ void fleet_draw_headings(const struct ui *ui, const struct ui_data *d, struct ca
                          struct area a)
 {
         int widths[ARRAY_LEN(table)], x = a.x + 1;
-        choose(d->frame, a.w - 2, widths);
+        choose_widths(d->frame, a.w - 2, widths);
         for (size_t i = 0; i < ARRAY_LEN(table); i++) {
                 char text[32];
                 bool order = is_order(ui, i);
@@ -231,7 +231,7 @@ void fleet_draw_line(const struct ui_data *d, struct canvas *c, struct area a,
                      const struct row *row, bool chosen)
 {
         int widths[ARRAY_LEN(table)], x = a.x + 1;
-        choose(d->frame, a.w - 2, widths);
+        choose_widths(d->frame, a.w - 2, widths);
         if (chosen)
                 canvas_paint(c, (struct area){a.x, a.y, a.w - 1, 1}, INK_SELECT);
         for (size_t i = 0; i < ARRAY_LEN(table); i++) {

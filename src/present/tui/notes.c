@@ -11,15 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A share of the last half minute from which, and below which, something is told. */
+/* A share of the last half minute from which, and below which, something is reported. */
 #define SHARE_BEGINS 0.5
 #define SHARE_ENDS 0.2
 /* So much must have been seen before a share means anything. */
 #define SHARE_SECONDS 10
-#define LOOK_NS NS_PER_S
+#define REFRESH_NS NS_PER_S
 #define SETTLE_S 3
 
-/* What was told last of a GPU. */
+/* What was reported last of a GPU. */
 struct watched {
         uint8_t health;  /* enum health_state + 1; 0 for nothing yet */
         uint8_t limiter; /* enum limiter + 1 */
@@ -55,7 +55,8 @@ static void note_health(struct ui *ui, const struct frame *f, const struct row *
                was ? health_name((enum health_state)(was - 1)) : "", *why ? ": " : "", why);
 }
 
-/* One that flaps is told when it has settled: most of the last ten seconds. True when it was. */
+/* One that flaps is reported when it has settled: most of the last ten seconds. True when it was.
+ */
 static bool note_limiter(struct ui *ui, const struct frame *f, const struct row *row,
                          const struct recent *r, struct watched *w)
 {
@@ -82,23 +83,23 @@ static bool note_limiter(struct ui *ui, const struct frame *f, const struct row 
         return true;
 }
 
-/* A class that changes without its limiter; told: the limiter's line has it. */
+/* A class that changes without its limiter; reported: the limiter's line has it. */
 static void note_class(struct ui *ui, const struct frame *f, const struct row *row,
-                       const struct recent *r, struct watched *w, bool told)
+                       const struct recent *r, struct watched *w, bool reported)
 {
-        if (!r->looks_settled || r->seconds < SETTLE_S)
+        if (!r->class_has_settled || r->seconds < SETTLE_S)
                 return;
         uint8_t was = w->looks;
         char label[FRAME_LABEL_MAX];
         w->looks = (uint8_t)(r->looks + 1);
-        if (was == 0 || was == w->looks || told)
+        if (was == 0 || was == w->looks || reported)
                 return;
         frame_label(f, row->sample.who, label, sizeof(label));
         ui_log(ui, f->wall_ns, INK_TEXT, "GPU %s: %s, was %s", label, workload_status(r->looks),
                workload_status((enum workload)(was - 1)));
 }
 
-static bool crosses(bool *was, double share)
+static bool crosses_limit(bool *was, double share)
 {
         bool now = *was ? share >= SHARE_ENDS : share >= SHARE_BEGINS;
         bool changed = now != *was;
@@ -115,13 +116,13 @@ static void note_shares(struct ui *ui, const struct frame *f, const struct row *
                 return;
         frame_label(f, row->sample.who, label, sizeof(label));
         bool was_starved = w->starved;
-        if (crosses(&w->starved, r->starved) && w->starved)
+        if (crosses_limit(&w->starved, r->starved) && w->starved)
                 ui_log(ui, f->wall_ns, INK_WARN,
                        "GPU %s waited for the host %s of the last %.0f s, mostly %s", label,
                        format_share(share, r->starved), r->seconds, limiter_brief(r->by));
         else if (was_starved && !w->starved)
                 ui_log(ui, f->wall_ns, INK_DIM, "GPU %s no longer waits for the host", label);
-        if (!crosses(&w->throttled, held))
+        if (!crosses_limit(&w->throttled, held))
                 return;
         if (w->throttled)
                 ui_log(ui, f->wall_ns, INK_HOT, "GPU %s: clocks held by %s %s of the last %.0f s",
@@ -150,24 +151,24 @@ static void note_phase(struct ui *ui, const struct ui_data *d)
         ui->last_phase = now;
 }
 
-/* A node that answers when it is first looked at is no news. */
+/* A node that answers when it is first examined is no news. */
 static int note_nodes(struct ui *ui, const struct frame *f)
 {
-        if (f->n_nodes != ui->n_nodes_told) {
-                uint8_t *told = calloc(f->n_nodes + 1, 1);
-                if (!told)
+        if (f->n_nodes != ui->n_nodes_reported) {
+                uint8_t *reported = calloc(f->n_nodes + 1, 1);
+                if (!reported)
                         return -ENOMEM;
-                free(ui->nodes_told);
-                ui->nodes_told = told;
-                ui->n_nodes_told = f->n_nodes;
+                free(ui->nodes_reported);
+                ui->nodes_reported = reported;
+                ui->n_nodes_reported = f->n_nodes;
         }
         for (size_t i = 0; i < f->n_nodes; i++) {
                 const struct node *node = &f->nodes[i];
-                uint8_t was = ui->nodes_told[i];
+                uint8_t was = ui->nodes_reported[i];
                 bool first = was <= NODE_OK;
                 if (node->state == NODE_CONNECTING || was == node->state)
                         continue;
-                ui->nodes_told[i] = (uint8_t)node->state;
+                ui->nodes_reported[i] = (uint8_t)node->state;
                 if (node->state == NODE_OK && !first)
                         ui_log(ui, f->wall_ns, INK_DIM, "%.60s answers again", node->name);
                 else if (node->state != NODE_OK)
@@ -179,7 +180,7 @@ static int note_nodes(struct ui *ui, const struct frame *f)
 int notes_take(struct ui *ui, const struct ui_data *d)
 {
         const struct frame *f = d->frame;
-        bool look = f->wall_ns < ui->noted_ns || f->wall_ns - ui->noted_ns >= LOOK_NS;
+        bool refresh = f->wall_ns < ui->noted_ns || f->wall_ns - ui->noted_ns >= REFRESH_NS;
         for (size_t i = 0; i < f->n; i++) {
                 struct recent recent;
                 const struct row *row = &f->rows[i];
@@ -187,12 +188,12 @@ int notes_take(struct ui *ui, const struct ui_data *d)
                 if (!w)
                         return -ENOMEM;
                 note_health(ui, f, row, w);
-                if (!look || !words_recent(d, row, &recent))
+                if (!refresh || !words_recent(d, row, &recent))
                         continue;
                 note_class(ui, f, row, &recent, w, note_limiter(ui, f, row, &recent, w));
                 note_shares(ui, f, row, &recent, w);
         }
-        if (look)
+        if (refresh)
                 ui->noted_ns = f->wall_ns;
         note_phase(ui, d);
         return note_nodes(ui, f);

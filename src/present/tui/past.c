@@ -13,19 +13,19 @@ void past_finish(struct past *p)
         *p = (struct past){0};
 }
 
-static float *place(struct ring *r, int64_t bucket)
+static float *ring_place(struct ring *r, int64_t bucket)
 {
         return &r->v[(uint64_t)bucket % RING_LEN];
 }
 
 void ring_put(struct ring *r, int64_t bucket, struct value v)
 {
-        bool anew = r->last == 0 || bucket < r->last || bucket - r->last >= RING_LEN;
-        int64_t from = anew ? bucket - RING_LEN + 1 : r->last + 1;
+        bool is_new = r->last == 0 || bucket < r->last || bucket - r->last >= RING_LEN;
+        int64_t from = is_new ? bucket - RING_LEN + 1 : r->last + 1;
         for (int64_t b = from; b < bucket; b++)
-                *place(r, b) = NAN;
+                *ring_place(r, b) = NAN;
         r->last = bucket;
-        *place(r, bucket) = value_is_set(v) ? (float)v.v : NAN;
+        *ring_place(r, bucket) = value_is_set(v) ? (float)v.v : NAN;
 }
 
 double ring_most(const struct ring *r)
@@ -36,8 +36,8 @@ double ring_most(const struct ring *r)
         return most;
 }
 
-/* The largest from one bucket up to another; NAN when none is there. */
-static float largest(const struct ring *r, int64_t from, int64_t to)
+/* The largest from one bucket up to another; NAN when none is present. */
+static float ring_largest(const struct ring *r, int64_t from, int64_t to)
 {
         float most = NAN;
         for (int64_t b = MAX(from, r->last - RING_LEN + 1); b < to && b <= r->last; b++)
@@ -47,7 +47,7 @@ static float largest(const struct ring *r, int64_t from, int64_t to)
 
 static void draw_block_column(struct canvas *c, int x, struct area a, double part, uint8_t fg)
 {
-        /* A little is not nothing; what is there at all has a line at its foot. */
+        /* A little is not nothing; what is present at all has a line at its foot. */
         int eighths = MAX((int)lround(part * 8 * a.h), 1);
         for (int k = 0; k < a.h && eighths > 8 * k; k++)
                 canvas_char(c, x, a.y + a.h - 1 - k,
@@ -61,7 +61,7 @@ void ring_draw_span(const struct ring *r, int64_t until, int64_t buckets, double
         int64_t first = until - buckets + 1;
         for (int i = 0; i < a.w && r->last != 0; i++) {
                 int64_t from = first + i * buckets / a.w, to = first + (i + 1) * buckets / a.w;
-                float v = largest(r, from, MAX(to, from + 1));
+                float v = ring_largest(r, from, MAX(to, from + 1));
                 if (!isnan(v))
                         draw_block_column(c, a.x + i, a,
                                           hi > 0 ? MIN(MAX((double)v / hi, 0.0), 1.0) : 0, fg);
@@ -122,7 +122,7 @@ void past_see_host(struct past *p, const struct host *h)
 /* --- processes ----------------------------------------------------------------------------- */
 
 /* The one of that process, or the one that was not seen for longest. */
-static struct process_past *claim(struct past *p, const struct process *process)
+static struct process_past *claim_process(struct past *p, const struct process *process)
 {
         struct process_past *oldest = &p->processes[0];
         for (size_t i = 0; i < PAST_PROCESSES_MAX; i++) {
@@ -146,7 +146,7 @@ int past_see_processes(struct past *p, const struct process_list *list, int64_t 
         /* Times may count from 0, and 0 means none. */
         p->bucket = wall_ns / MAX(bucket_ns, (int64_t)1) + 1;
         for (size_t i = 0; i < MIN(list->n, (size_t)PAST_PROCESSES_MAX); i++) {
-                struct process_past *at = claim(p, &list->list[i]);
+                struct process_past *at = claim_process(p, &list->list[i]);
                 at->seen = p->bucket;
                 ring_put(&at->cpu, p->bucket, list->list[i].cpu);
                 if (!list->list[i].child)

@@ -21,7 +21,7 @@
 #define GAP_MAX 4
 /* Longest that giving the terminal back may wait for one that does not read. */
 #define RESTORE_PATIENCE_MS 200
-#define FOREGROUND_LOOK_NS 100000000
+#define FOREGROUND_CHECK_NS 100000000
 #define COLOUR_MAX 24
 
 struct key_text {
@@ -120,7 +120,7 @@ static void give_back_now(void)
 static bool wait_for_foreground(void)
 {
         static const int ends[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT};
-        const struct timespec pause = {.tv_nsec = FOREGROUND_LOOK_NS};
+        const struct timespec pause = {.tv_nsec = FOREGROUND_CHECK_NS};
         while (!in_foreground()) {
                 sigset_t pending;
                 sigpending(&pending);
@@ -171,11 +171,11 @@ void screen_set_theme(struct screen *s, enum theme theme)
             theme == THEME_MONO ? DEPTH_MONO : theme_depth(colours, NULL, s->config.colorterm);
         s->depth = MIN(s->depth, s->config.depth_limit);
         for (enum ink i = 0; i < INK_COUNT; i++) {
-                struct look look = theme_look(theme, s->depth, i);
-                colour_text(s, s->fg[i], "setaf", false, look.colour);
-                colour_text(s, s->bg[i], "setab", true, look.colour);
-                s->mono_fg[i] = look.attr;
-                s->mono_bg[i] = look.attr;
+                struct appearance appearance = theme_appearance(theme, s->depth, i);
+                colour_text(s, s->fg[i], "setaf", false, appearance.colour);
+                colour_text(s, s->bg[i], "setab", true, appearance.colour);
+                s->mono_fg[i] = appearance.attr;
+                s->mono_bg[i] = appearance.attr;
         }
         screen_forget(s);
 }
@@ -368,7 +368,7 @@ void screen_forget(struct screen *s)
 
 /* --- drawing ------------------------------------------------------------------------------- */
 
-static uint8_t attributes(const struct screen *s, const struct cell *c)
+static uint8_t cell_attributes(const struct screen *s, const struct cell *c)
 {
         return c->attr | s->mono_fg[c->fg] | s->mono_bg[c->bg];
 }
@@ -376,7 +376,7 @@ static uint8_t attributes(const struct screen *s, const struct cell *c)
 /* Attributes can only be switched off together; colours go with them. */
 static void set_pen(struct screen *s, const struct cell *c)
 {
-        uint8_t attr = attributes(s, c);
+        uint8_t attr = cell_attributes(s, c);
         if (!s->pen_known || attr != s->pen.attr) {
                 terminfo_put(&s->out, s->sgr0);
                 if (attr & ATTR_BOLD)
@@ -405,7 +405,7 @@ static void put_cell(struct screen *s, const struct cell *c)
         strbuf_put(&s->out, c->ch, strnlen(c->ch, sizeof(c->ch)));
 }
 
-static bool same(const struct cell *a, const struct cell *b)
+static bool cells_are_equal(const struct cell *a, const struct cell *b)
 {
         return memcmp(a, b, sizeof(*a)) == 0;
 }
@@ -416,7 +416,7 @@ static void put_number(struct strbuf *out, int v)
         strbuf_put(out, buf, num_format_u64(buf, (uint64_t)v));
 }
 
-static void jump(struct screen *s, int x, int y)
+static void move_cursor(struct screen *s, int x, int y)
 {
         if (!s->ansi) {
                 terminfo_put_with(&s->out, s->cup, y, x);
@@ -440,7 +440,7 @@ static void move_to(struct screen *s, const struct cell *row, int y, int at, int
                 put_number(&s->out, x - at);
                 strbuf_putc(&s->out, 'C');
         } else {
-                jump(s, x, y);
+                move_cursor(s, x, y);
         }
 }
 
@@ -452,7 +452,7 @@ static void flush_row(struct screen *s, const struct canvas *c, int y)
         if (memcmp(row, shown, (size_t)c->w * sizeof(*row)) == 0)
                 return;
         for (int x = 0; x < c->w; x++) {
-                if (same(&row[x], &shown[x]))
+                if (cells_are_equal(&row[x], &shown[x]))
                         continue;
                 move_to(s, row, y, at, x);
                 put_cell(s, &row[x]);
@@ -581,7 +581,7 @@ int screen_key(struct screen *s, struct key_event *ret)
 {
         *ret = (struct key_event){.key = INPUT_NONE};
         if (!s->active)
-                return 0; /* the keys are somebody else's */
+                return 0; /* the keys are someone else's */
         int r = s->n_input == 0 ? read_more(s) : 0;
         if (r < 0)
                 return r;

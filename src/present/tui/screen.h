@@ -27,7 +27,7 @@ struct screen_counts {
 
 /* Takes over the terminal. On a crash it is given back before the program dies. */
 int screen_open(const struct screen_config *config, struct screen **ret, struct err *err);
-/* Gives the terminal back; one that does not read is waited for only a little. NULL is fine. */
+/* Gives the terminal back; one that does not read is waited for only a little. NULL is allowed. */
 void screen_close(struct screen *s);
 /* Gives the terminal back for a while (Ctrl-Z), and takes it again. */
 void screen_leave(struct screen *s);
@@ -37,7 +37,7 @@ void screen_set_theme(struct screen *s, enum theme theme);
 /* Nothing is known of what the terminal shows: the next flush writes everything. */
 void screen_forget(struct screen *s);
 /* Writes what changed, without ever waiting. False when the terminal has not taken all of it, or of
- * the frame before, in which case this one is left out: the next flush goes on. */
+ * the frame before, in which case this one is left out: the next flush continues. */
 bool screen_flush(struct screen *s, const struct canvas *c);
 /* The next key, INPUT_NONE when there is none. Never waits, except 25 ms after a lone escape.
  * -EIO when the terminal is gone. */

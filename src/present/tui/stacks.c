@@ -108,7 +108,7 @@ static void draw_frames(struct page *p, struct strbuf *text, const struct stack_
 static void draw_counts(struct page *p, int x, int y, int w, const struct stack_process *is)
 {
         int n = canvas_text(p->c, x, y, w, dim, is->runtime);
-        if (is->threads > 0) /* a recording does not tell */
+        if (is->threads > 0) /* a recording does not report */
                 n += canvas_textf(p->c, x + n, y, w - n, dim, ", %u thread%s", is->threads,
                                   is->threads == 1 ? "" : "s");
         canvas_textf(p->c, x + n, y, w - n, dim, ", %llu looks, %llu dropped",

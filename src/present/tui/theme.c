@@ -52,7 +52,7 @@ enum depth theme_depth(int colours, const char *no_color, const char *colorterm)
         return colours >= 256 ? DEPTH_256 : colours >= 16 ? DEPTH_16 : DEPTH_8;
 }
 
-static int square(int v)
+static int square_of(int v)
 {
         return v * v;
 }
@@ -65,38 +65,38 @@ static int32_t to_256(int32_t rgb)
         for (int i = 0; i < 3; i++) {
                 int best = 0;
                 for (int k = 1; k < 6; k++) {
-                        if (square(steps[k] - part[i]) < square(steps[best] - part[i]))
+                        if (square_of(steps[k] - part[i]) < square_of(steps[best] - part[i]))
                                 best = k;
                 }
                 cube = cube * 6 + best;
-                far += square(steps[best] - part[i]);
+                far += square_of(steps[best] - part[i]);
                 grey += part[i];
         }
         int level = MIN(MAX((grey / 3 - 3) / 10, 0), 23), apart = 0;
         for (int i = 0; i < 3; i++)
-                apart += square(8 + 10 * level - part[i]);
+                apart += square_of(8 + 10 * level - part[i]);
         return apart < far ? 232 + level : 16 + cube;
 }
 
-struct look theme_look(enum theme theme, enum depth depth, enum ink ink)
+struct appearance theme_appearance(enum theme theme, enum depth depth, enum ink ink)
 {
         int32_t rgb = theme == THEME_LIGHT ? inks[ink].light : inks[ink].dark;
         if (theme == THEME_MONO)
                 depth = DEPTH_MONO;
         switch (depth) {
         case DEPTH_MONO:
-                return (struct look){-1, inks[ink].mono};
+                return (struct appearance){-1, inks[ink].mono};
         case DEPTH_8:
-                return (struct look){inks[ink].eight, 0};
+                return (struct appearance){inks[ink].eight, 0};
         case DEPTH_16:
                 /* The bright half of the sixteen is too pale on white. */
                 if (theme == THEME_LIGHT && inks[ink].sixteen > 8)
-                        return (struct look){inks[ink].sixteen - 8, 0};
-                return (struct look){inks[ink].sixteen, 0};
+                        return (struct appearance){inks[ink].sixteen - 8, 0};
+                return (struct appearance){inks[ink].sixteen, 0};
         case DEPTH_256:
-                return (struct look){rgb < 0 ? -1 : to_256(rgb), 0};
+                return (struct appearance){rgb < 0 ? -1 : to_256(rgb), 0};
         case DEPTH_TRUE:
-                return (struct look){rgb, 0};
+                return (struct appearance){rgb, 0};
         }
-        return (struct look){-1, 0};
+        return (struct appearance){-1, 0};
 }

@@ -21,7 +21,7 @@ int timeline_lines(const struct ui_data *d, int h)
 }
 
 /* The bar's part of the area. */
-static struct area inside(struct area a)
+static struct area bar_area(struct area a)
 {
         return (struct area){a.x + 1 + LABEL_W, a.y, MAX(a.w - 2 - 2 * LABEL_W, 1), a.h};
 }
@@ -36,7 +36,7 @@ static int column_of(const struct ui_data *d, struct area in, int64_t ns)
 static void draw_parts(const struct ui_data *d, struct canvas *c, struct area a, const char *label,
                        const struct ui_part *parts, size_t n)
 {
-        struct area in = inside(a);
+        struct area in = bar_area(a);
         canvas_text(c, a.x + 1, a.y, LABEL_W - 1, (struct style){.fg = INK_DIM}, label);
         for (size_t i = 0; i < n; i++) {
                 int x = column_of(d, in, parts[i].begin_ns);
@@ -52,7 +52,7 @@ static void draw_parts(const struct ui_data *d, struct canvas *c, struct area a,
 
 static void draw_position(const struct ui_data *d, struct canvas *c, struct area a)
 {
-        struct area in = inside(a);
+        struct area in = bar_area(a);
         struct style dim = {.fg = INK_DIM}, key = {INK_KEY, 0, ATTR_BOLD};
         int at = column_of(d, in, d->position_ns);
         canvas_textf(c, a.x + 1, a.y, LABEL_W - 1, key, "%.1f s", clock_to_seconds(d->position_ns));
@@ -106,7 +106,7 @@ void timeline_jump(struct ui *ui, const struct ui_data *d, bool on)
 
 bool timeline_click(struct ui *ui, const struct ui_data *d, int x, int y)
 {
-        struct area a = ui->timeline, in = inside(a);
+        struct area a = ui->timeline, in = bar_area(a);
         if (a.h == 0 || y < a.y || y >= a.y + a.h || d->duration_ns <= 0)
                 return false;
         double part = (double)(x - in.x) / MAX(in.w - 1, 1);

@@ -86,7 +86,7 @@ void ui_finish(struct ui *ui)
 {
         free(ui->order);
         free(ui->watched);
-        free(ui->nodes_told);
+        free(ui->nodes_reported);
         chart_scratch_finish(&ui->scratch);
         past_finish(&ui->past);
         strbuf_finish(&ui->text);
@@ -142,8 +142,8 @@ int64_t ui_span_ns(const struct ui_data *data)
         return sixths[i] * sixth;
 }
 
-/* Text facts a filter looks at, besides class and health. */
-static bool matches(const struct row *row, const char *filter)
+/* Text facts a filter examines, besides class and health. */
+static bool row_matches(const struct row *row, const char *filter)
 {
         static const enum entity_text facts[] = {ENTITY_TEXT_MODEL, ENTITY_TEXT_UUID,
                                                  ENTITY_TEXT_HOST,  ENTITY_TEXT_JOB,
@@ -198,7 +198,7 @@ static int make_order(struct ui *ui, const struct frame *f)
                 return -ENOMEM;
         ui->n_order = 0;
         for (size_t i = 0; i < f->n; i++) {
-                if (matches(&f->rows[i], ui->filter))
+                if (row_matches(&f->rows[i], ui->filter))
                         ui->order[ui->n_order++] = i;
         }
         sort_order(ui, f);

@@ -1,6 +1,6 @@
 /*
  * The interface: what is chosen and shown, and what keys do. It draws from plain data and asks for
- * everything else (seek, pause, signals) by a request, so that it knows no source and no terminal.
+ * everything else (seek, pause, signals) by a request, so it knows no source and no terminal.
  */
 #pragma once
 
@@ -72,7 +72,7 @@ struct ui_data {
         const struct host *host;              /* NULL: nobody gives any */
         int64_t host_old_ns;                  /* since when it gives nothing new; 0 while it does */
         const char *awaited;             /* the GPUs that the kernel names, before any sample */
-        const struct stack_live *stacks; /* of the processes; NULL: nobody looks at them */
+        const struct stack_live *stacks; /* of the processes; NULL: nobody examines them */
         const struct where *where;       /* lines behind the chosen GPU's limiter; or NULL */
         bool read_only;                  /* no signals */
         const struct ui_check *checks;   /* NULL: none were made */
@@ -190,11 +190,11 @@ struct ui {
 
         struct ui_note log[UI_LOG_MAX]; /* a ring */
         size_t n_log;                   /* notes ever made */
-        struct watched *watched;        /* by slot: what was told of it last */
+        struct watched *watched;        /* by slot: what was reported it last */
         size_t n_watched;
-        uint8_t *nodes_told; /* by node: the state that was told last */
-        size_t n_nodes_told;
-        int64_t noted_ns;  /* when changes were looked for */
+        uint8_t *nodes_reported; /* by node: the state that was reported last */
+        size_t n_nodes_reported;
+        int64_t noted_ns;  /* when changes were searched for */
         size_t last_phase; /* of the timeline, from 1; 0 for none */
         int64_t last_wall_ns;
         enum source_state last_state;

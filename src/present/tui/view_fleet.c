@@ -163,7 +163,7 @@ static int process_lines(const struct ui *ui, const struct ui_data *d, struct ar
         return all && rest.kind == whole.kind ? h : 0;
 }
 
-/* Nodes of which there is something to tell. */
+/* Nodes of which there is something to report. */
 static size_t troubled_nodes(const struct frame *f)
 {
         size_t n = 0;
@@ -245,7 +245,7 @@ static void fleet_draw(struct ui *ui, const struct ui_data *d, struct canvas *c,
                 canvas_tint(c, (struct area){a.x, a.y, a.w, body.y + body.h - a.y}, INK_DIM);
 }
 
-static void move(struct ui *ui, const struct ui_data *d, int by)
+static void move_selection(struct ui *ui, const struct ui_data *d, int by)
 {
         int to = (int)ui->cursor + by;
         ui_choose(ui, d, (size_t)MAX(MIN(to, (int)ui->n_order - 1), 0));
@@ -260,11 +260,11 @@ static bool fleet_act(struct ui *ui, const struct ui_data *d, enum action action
         int down = ((int)ui->n_order + ui->columns - 1) / MAX(ui->columns, 1);
         int vertical = lines ? 1 : ui->columns, sideways = lines ? down : 1;
         if (action == ACTION_UP || action == ACTION_DOWN)
-                move(ui, d, action == ACTION_DOWN ? vertical : -vertical);
+                move_selection(ui, d, action == ACTION_DOWN ? vertical : -vertical);
         else if (action == ACTION_LEFT || action == ACTION_RIGHT)
-                move(ui, d, action == ACTION_RIGHT ? sideways : -sideways);
+                move_selection(ui, d, action == ACTION_RIGHT ? sideways : -sideways);
         else if (action == ACTION_PAGE_UP || action == ACTION_PAGE_DOWN)
-                move(ui, d, (action == ACTION_PAGE_DOWN ? 1 : -1) * ui->page * vertical);
+                move_selection(ui, d, (action == ACTION_PAGE_DOWN ? 1 : -1) * ui->page * vertical);
         else if (action == ACTION_HOME)
                 ui_choose(ui, d, 0);
         else if (action == ACTION_END)
@@ -280,7 +280,7 @@ static bool fleet_act(struct ui *ui, const struct ui_data *d, enum action action
         if (action == ACTION_LAYOUT)
                 ui_say(ui, "layout %s", layout_name(ui->layout));
         ui_update(ui, d);
-        /* A new order is looked at from its top. */
+        /* A new order is examined from its top. */
         if (action == ACTION_SORT || action == ACTION_REVERSE) {
                 ui_choose(ui, d, 0);
                 ui_say(ui, "sorted by %s%s", fleet_sort_name(ui->sort),
@@ -289,7 +289,7 @@ static bool fleet_act(struct ui *ui, const struct ui_data *d, enum action action
         return true;
 }
 
-static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event *e)
+static void fleet_mouse(struct ui *ui, const struct ui_data *d, const struct key_event *e)
 {
         struct area a = gpus_area(ui, d, ui->body);
         if (e->button == MOUSE_WHEEL_UP || e->button == MOUSE_WHEEL_DOWN) {
@@ -317,5 +317,5 @@ const struct view_ops view_fleet = {
     .hints = "Enter focus  s sort  c compact  / filter",
     .draw = fleet_draw,
     .act = fleet_act,
-    .mouse = mouse,
+    .mouse = fleet_mouse,
 };

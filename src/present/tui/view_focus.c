@@ -221,7 +221,7 @@ static int draw_sentence(struct canvas *c, struct area a, const char *lead, stru
         return MIN(widget_wrap(c, in, style, text), a.h);
 }
 
-static struct area below(struct area a, int used)
+static struct area area_below(struct area a, int used)
 {
         return (struct area){a.x, a.y + used, a.w, a.h - used};
 }
@@ -251,20 +251,20 @@ static int draw_health(struct ui *ui, const struct ui_data *d, struct canvas *c,
         if (words_recent(d, row, &recent))
                 words_trouble(text, sizeof(text), &recent);
         return used +
-               draw_sentence(c, below(a, used), "recent", (struct style){.fg = INK_HOT}, text);
+               draw_sentence(c, area_below(a, used), "recent", (struct style){.fg = INK_HOT}, text);
 }
 
 /* The lines behind the limiter, with their shares, and how many looks that rests on. */
 static int draw_where(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
-        uint64_t looks = 0;
+        uint64_t n_samples = 0;
         if (!d->where || d->where->n == 0 || !d->stacks)
                 return 0;
         strbuf_clear(&ui->text);
         where_put(&ui->text, d->where);
         for (size_t i = 0; i < d->where->n; i++)
-                looks += d->where->parts[i].looks;
-        strbuf_putf(&ui->text, "; %llu looks in %.0f s", (unsigned long long)looks,
+                n_samples += d->where->parts[i].n_samples;
+        strbuf_putf(&ui->text, "; %llu looks in %.0f s", (unsigned long long)n_samples,
                     clock_to_seconds(d->stacks->span_ns));
         return draw_sentence(c, a, "where", (struct style){INK_TITLE, 0, 0}, strbuf_str(&ui->text));
 }
@@ -288,12 +288,12 @@ static int draw_limit(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         used += draw_sentence(c, a, "limit", loud, strbuf_str(&ui->text));
         if (limiter == LIMITER_UNKNOWN)
                 return used;
-        used += draw_where(ui, d, c, below(a, used));
+        used += draw_where(ui, d, c, area_below(a, used));
         if (ui->focus.raw)
-                used += draw_sentence(c, below(a, used), "rule", dim,
+                used += draw_sentence(c, area_below(a, used), "rule", dim,
                                       limiter_rule(limiter, (enum basis)row->limit.basis));
         return used + draw_sentence(
-                          c, below(a, used), "try", (struct style){.fg = INK_TEXT},
+                          c, area_below(a, used), "try", (struct style){.fg = INK_TEXT},
                           where_advice(d->where) && !limit_lacks_cpus(&row->limit.ceilings)
                               ? where_advice(d->where)
                               : limiter_try(limiter, &row->limit.ceilings, framework_of(d, row)));
@@ -325,8 +325,9 @@ static bool same_rate(const struct flops_rates *r, enum flops_type a, enum flops
         return x.known && y.known && x.hi == y.hi;
 }
 
-/* Whether a type is told: the one that was named; else the first of those that have its rate. */
-static bool is_told(const struct flops_rates *r, enum flops_type type)
+/* Whether a type is reported: the one that was named; else the first of those that have its rate.
+ */
+static bool is_worth_reporting(const struct flops_rates *r, enum flops_type type)
 {
         if (flops_rate(r, type).hi < FLOPS_SHOWN || (r->has_asked && type != r->asked))
                 return false;
@@ -357,7 +358,7 @@ static int draw_flops(struct ui *ui, struct canvas *c, struct area a, const stru
         const char *gap = "";
         strbuf_clear(&ui->text);
         for (enum flops_type t = 0; t < FLOPS_COUNT; t++) {
-                if (!is_told(r, t))
+                if (!is_worth_reporting(r, t))
                         continue;
                 strbuf_puts(&ui->text, gap);
                 put_rate(&ui->text, r, t);
@@ -372,16 +373,16 @@ static int draw_reasons(struct ui *ui, const struct ui_data *d, struct canvas *c
                         const struct row *row)
 {
         int used = draw_health(ui, d, c, a, row);
-        used += draw_limit(ui, d, c, below(a, used), row);
-        used += draw_clock(c, below(a, used), row);
+        used += draw_limit(ui, d, c, area_below(a, used), row);
+        used += draw_clock(c, area_below(a, used), row);
         if (row->flops.has_asked || 2 * a.h >= CLASS_MIN_H)
-                used += draw_flops(ui, c, below(a, used), row);
+                used += draw_flops(ui, c, area_below(a, used), row);
         /* The title has the class; why it is that one is a rule. */
         if (!ui->focus.raw && row->verdict.workload != WORKLOAD_UNKNOWN)
                 return used;
         strbuf_clear(&ui->text);
         explain_verdict(row, &ui->text);
-        return used + draw_sentence(c, below(a, used), "class", (struct style){.fg = INK_DIM},
+        return used + draw_sentence(c, area_below(a, used), "class", (struct style){.fg = INK_DIM},
                                     strbuf_str(&ui->text));
 }
 
@@ -397,7 +398,7 @@ static uint8_t ceiling_ink(enum ceiling k)
 }
 
 /* How near the hardware is to what it can do; the one that the limiter is about stands out. They
- * are means of a second, as the limiter is judged by; what follows is the newest sample's. */
+ * are means of a second, as the limiter is decided by; what follows is the newest sample's. */
 static int draw_ceilings(const struct ui *ui, struct canvas *c, struct area a,
                          const struct row *row)
 {
@@ -450,7 +451,7 @@ static int lay_out(const struct items *items, int h, int (*ret)[2])
 }
 
 /* The lowest columns that hold everything; false when it does not fit and must be scrolled. */
-static bool fit(const struct items *items, int columns, int h, int (*ret)[2])
+static bool fit_columns(const struct items *items, int columns, int h, int (*ret)[2])
 {
         for (int low = (items->n + columns - 1) / columns; low <= h; low++) {
                 if (lay_out(items, low, ret) <= columns)
@@ -477,7 +478,7 @@ static void draw_list(struct ui *ui, const struct ui_data *d, struct canvas *c, 
                 return;
         make_items(ui, d, row, &items);
         int columns = MAX(a.w / COLUMN_MIN, 1), w = a.w / columns, room = columns * a.h;
-        bool whole = fit(&items, columns, a.h, places);
+        bool whole = fit_columns(&items, columns, a.h, places);
         int used = 0;
         for (int i = 0; whole && i < items.n; i++)
                 used = MAX(used, places[i][1] + 2);
@@ -540,7 +541,7 @@ static bool focus_act(struct ui *ui, const struct ui_data *d, enum action action
         return true;
 }
 
-static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event *e)
+static void focus_mouse(struct ui *ui, const struct ui_data *d, const struct key_event *e)
 {
         if (e->button == MOUSE_WHEEL_UP || e->button == MOUSE_WHEEL_DOWN)
                 focus_act(ui, d, e->button == MOUSE_WHEEL_UP ? ACTION_UP : ACTION_DOWN);
@@ -552,5 +553,5 @@ const struct view_ops view_focus = {
     .hints = "\u2190\u2192 GPU  \u2191\u2193 scroll  Enter plot  a absent  v rules",
     .draw = focus_draw,
     .act = focus_act,
-    .mouse = mouse,
+    .mouse = focus_mouse,
 };

@@ -157,7 +157,7 @@ struct job_list {
         size_t n;
 };
 
-static bool matches(const struct process *p, const char *filter)
+static bool process_matches(const struct process *p, const char *filter)
 {
         return ui_contains(p->command, filter) || ui_contains(p->user, filter) ||
                ui_contains(p->slurm_job, filter) || ui_contains(p->container, filter) ||
@@ -233,7 +233,7 @@ static void make_list(const struct ui *ui, const struct ui_data *d, const char *
         for (size_t i = 0; d->processes && i < d->processes->n && ret->n < JOBS_MAX; i++) {
                 const struct process *p = &d->processes->list[i];
                 /* Those that hold no GPU are part of the tree only. */
-                if ((ui->job.tree || !p->child) && matches(p, filter))
+                if ((ui->job.tree || !p->child) && process_matches(p, filter))
                         ret->list[ret->n++] = p;
         }
         sort_jobs(ui, ret);
@@ -292,8 +292,8 @@ static int width_in(size_t column, int wanted, int room)
 
 /* A quarter of the width, or what it needs, is the command's; the others come by rank as long as
  * they fit, those of a low rank once the whole command has room, and what is left is its own. */
-static void choose(struct ui *ui, const struct ui_data *d, int width, const struct job_list *l,
-                   int *widths)
+static void choose_widths(struct ui *ui, const struct ui_data *d, int width,
+                          const struct job_list *l, int *widths)
 {
         int total = MAX(COMMAND_MIN, MIN(command_width(l), width / 4)), least = total;
         memset(widths, 0, ARRAY_LEN(columns) * sizeof(*widths));
@@ -424,7 +424,7 @@ static void job_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, s
         }
         a = servings_draw(ui, d, c, a);
         make_list(ui, d, ui->filter, &list);
-        choose(ui, d, a.w - 3, &list, widths);
+        choose_widths(ui, d, a.w - 3, &list, widths);
         ui->job.shift = MAX(MIN(ui->job.shift, command_width(&list) - widths[COLUMN_COMMAND]), 0);
         draw_headings(ui, c, a, widths);
         a = (struct area){a.x, a.y + 1, a.w, a.h - 1};
@@ -465,7 +465,7 @@ void job_draw_list(struct ui *ui, const struct ui_data *d, struct canvas *c, str
         struct job_list list;
         int widths[ARRAY_LEN(columns)];
         make_list(ui, d, "", &list);
-        choose(ui, d, a.w - 2, &list, widths);
+        choose_widths(ui, d, a.w - 2, &list, widths);
         draw_headings(ui, c, a, widths);
         for (int i = 0; i < a.h - 1 && i < (int)list.n; i++)
                 draw_job(ui, d, c, (struct area){a.x, a.y + 1 + i, a.w, 1}, widths, list.list[i],
@@ -551,7 +551,7 @@ static bool job_act(struct ui *ui, const struct ui_data *d, enum action action)
         return true;
 }
 
-static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event *e)
+static void job_mouse(struct ui *ui, const struct ui_data *d, const struct key_event *e)
 {
         if (e->button == MOUSE_WHEEL_UP || e->button == MOUSE_WHEEL_DOWN)
                 job_act(ui, d, e->button == MOUSE_WHEEL_UP ? ACTION_UP : ACTION_DOWN);
@@ -566,5 +566,5 @@ const struct view_ops view_job = {
     .acting_hints = "  x signal",
     .draw = job_draw,
     .act = job_act,
-    .mouse = mouse,
+    .mouse = job_mouse,
 };

@@ -94,7 +94,7 @@ static struct value value_at(const struct ui *ui, const struct ui_data *d,
                                   at + d->interval_ns, p, ARRAY_LEN(p));
         while (n > 0 && p[n - 1].wall_ns > at + d->interval_ns / 2)
                 n--;
-        return n > 0 && p[n - 1].there ? value_ok((double)p[n - 1].v) : value_missing(STATE_NONE);
+        return n > 0 && p[n - 1].present ? value_ok((double)p[n - 1].v) : value_missing(STATE_NONE);
 }
 
 /* What a value is of: "of 700 W". */
@@ -276,7 +276,7 @@ static void draw_plot_view(struct ui *ui, const struct ui_data *d, struct canvas
         draw_panels(ui, d, c, a, panels, n, chart);
 }
 
-static void zoom(struct ui *ui, const struct ui_data *d, bool in)
+static void zoom_plot(struct ui *ui, const struct ui_data *d, bool in)
 {
         static const int steps[] = {2,   5,    10,   20,   30,   60,    120,  300,
                                     600, 1200, 1800, 3600, 7200, 21600, 86400};
@@ -293,7 +293,7 @@ static void zoom(struct ui *ui, const struct ui_data *d, bool in)
         ui->plot.span_ns = MIN(MAX(next, SPAN_MIN), SPAN_MAX);
 }
 
-static void pan(struct ui *ui, const struct ui_data *d, int64_t by)
+static void pan_plot(struct ui *ui, const struct ui_data *d, int64_t by)
 {
         int64_t most = d->frame ? d->frame->wall_ns : 0;
         ui->plot.back_ns = MIN(MAX(ui->plot.back_ns + by, (int64_t)0), most);
@@ -310,9 +310,9 @@ static void move_cursor(struct ui *ui, const struct ui_data *d, int by)
         x += by;
         /* Beyond an edge the window moves along. */
         if (x < in.x)
-                pan(ui, d, plot_span_ns(ui, d) / 4);
+                pan_plot(ui, d, plot_span_ns(ui, d) / 4);
         else if (x >= in.x + in.w)
-                pan(ui, d, -plot_span_ns(ui, d) / 4);
+                pan_plot(ui, d, -plot_span_ns(ui, d) / 4);
         ui->plot.cursor_ns = chart_time_at(&ui->plot.drawn, MIN(MAX(x, in.x), in.x + in.w - 1));
 }
 
@@ -340,13 +340,13 @@ static bool plot_act(struct ui *ui, const struct ui_data *d, enum action action)
                 ui_choose(ui, d,
                           action == ACTION_DOWN ? ui->cursor + 1 : ui->cursor - (ui->cursor > 0));
         else if (action == ACTION_PAGE_UP || action == ACTION_PAGE_DOWN)
-                pan(ui, d, (action == ACTION_PAGE_UP ? 1 : -1) * plot_span_ns(ui, d) / 2);
+                pan_plot(ui, d, (action == ACTION_PAGE_UP ? 1 : -1) * plot_span_ns(ui, d) / 2);
         else if (action == ACTION_HOME)
-                pan(ui, d, SPAN_MAX);
+                pan_plot(ui, d, SPAN_MAX);
         else if (action == ACTION_END)
                 ui->plot.back_ns = 0;
         else if (action == ACTION_ZOOM_IN || action == ACTION_ZOOM_OUT)
-                zoom(ui, d, action == ACTION_ZOOM_IN);
+                zoom_plot(ui, d, action == ACTION_ZOOM_IN);
         else if (action == ACTION_METRICS || action == ACTION_ABSENT)
                 change_series(ui, action);
         else if (action == ACTION_BACK && ui->plot.cursor_ns != CHART_NO_CURSOR)
@@ -358,11 +358,11 @@ static bool plot_act(struct ui *ui, const struct ui_data *d, enum action action)
         return true;
 }
 
-static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event *e)
+static void plot_mouse(struct ui *ui, const struct ui_data *d, const struct key_event *e)
 {
         struct area in = chart_inside(&ui->plot.drawn);
         if (e->button == MOUSE_WHEEL_UP || e->button == MOUSE_WHEEL_DOWN)
-                zoom(ui, d, e->button == MOUSE_WHEEL_UP);
+                zoom_plot(ui, d, e->button == MOUSE_WHEEL_UP);
         else if (e->button == MOUSE_LEFT && e->x >= in.x && e->x < in.x + in.w)
                 ui->plot.cursor_ns = chart_time_at(&ui->plot.drawn, e->x);
 }
@@ -373,5 +373,5 @@ const struct view_ops view_plot = {
     .hints = "\u2190\u2192 cursor  zZ zoom  PgUp pan  m metrics  a all GPUs",
     .draw = draw_plot_view,
     .act = plot_act,
-    .mouse = mouse,
+    .mouse = plot_mouse,
 };

@@ -23,7 +23,7 @@ void widget_bar(struct canvas *c, int x, int y, int w, uint8_t fg, struct value 
         struct style full = widget_value_style(ratio, fg), track = {.fg = INK_FAINT};
         double v = value_is_set(ratio) ? MIN(MAX(ratio.v, 0.0), 1.0) : 0;
         int halves = (int)lround(v * 2 * w);
-        /* What is not known is no bar of 0. */
+        /* What is not known is not a bar of 0. */
         uint32_t rest = value_is_set(ratio) ? 0x2500 : 0xb7;
         /* A little is not nothing. */
         if (v > 0.004 && halves == 0)
@@ -46,7 +46,7 @@ void widget_number(struct canvas *c, int x, int y, int w, uint8_t fg, enum unit 
         canvas_right(c, x, y, w, widget_value_style(v, fg), text);
 }
 
-/* Means of the points that fall into each column; a column without a point is not there. */
+/* Means of the points that fall into each column; a column without a point is absent. */
 struct columns_of {
         double sum[SPARK_WIDTH_MAX];
         int n[SPARK_WIDTH_MAX];
@@ -54,8 +54,8 @@ struct columns_of {
         bool any;
 };
 
-static void gather(const struct trends *trends, const struct spark *s, int w,
-                   struct columns_of *ret)
+static void gather_columns(const struct trends *trends, const struct spark *s, int w,
+                           struct columns_of *ret)
 {
         struct point points[SPARK_POINTS_MAX];
         int64_t last = s->until_ns / s->bucket_ns;
@@ -68,7 +68,7 @@ static void gather(const struct trends *trends, const struct spark *s, int w,
         memset(ret->sum, 0, (size_t)w * sizeof(ret->sum[0]));
         for (size_t i = 0; i < n; i++) {
                 int64_t k = clock_slot(&slots, points[i].wall_ns) - first;
-                if (!points[i].there || k < 0 || k >= w)
+                if (!points[i].present || k < 0 || k >= w)
                         continue;
                 double v = (double)points[i].v;
                 ret->sum[k] += v;
@@ -88,7 +88,7 @@ void widget_spark(struct canvas *c, int x, int y, int w, const struct trends *tr
         w = MIN(w, SPARK_WIDTH_MAX);
         if (!trends->copy || s->bucket_ns <= 0 || w <= 0)
                 return;
-        gather(trends, s, w, &columns);
+        gather_columns(trends, s, w, &columns);
         double lo = s->lo, hi = s->hi;
         bool flat = hi <= lo && (!columns.any || columns.most <= columns.least);
         if (hi <= lo) {

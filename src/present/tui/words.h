@@ -31,7 +31,7 @@ void words_link(char *buf, size_t size, const char *name, struct value in, struc
 /* What the GPU of a row was in the last half minute. False when nothing is known of that. */
 struct ui_data;
 bool words_recent(const struct ui_data *d, const struct row *row, struct recent *ret);
-/* "starved 60 % of the last 30 s: the input pipeline"; "" when there is nothing to tell. */
+/* "starved 60 % of the last 30 s: the input pipeline"; "" when there is nothing to report. */
 /* What a limiter was decided from, in words: ": engine 0.0 %, its program 0.4 cores". */
 void words_evidence(struct strbuf *out, const struct row *row);
 /* A name of files in words, "PCIe in" for "pcie_rx", where these take at most w columns. */

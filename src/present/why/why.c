@@ -16,7 +16,7 @@ static void take_words(struct doc_cell *cell, struct strbuf *words)
 
 static const char *host_name(const struct why *w, uint32_t host)
 {
-        return host < w->look->n_hosts ? w->look->hosts[host].name : "";
+        return host < w->snapshot->n_hosts ? w->snapshot->hosts[host].name : "";
 }
 
 /* ---- the head ---- */
@@ -36,7 +36,7 @@ static const struct doc_column head_columns[] = {
 
 static struct value watched_for(const struct why *w)
 {
-        return w->n_ranks > 0 ? w->look->processes[w->ranks[0].process].watched_s
+        return w->n_ranks > 0 ? w->snapshot->processes[w->ranks[0].process].watched_s
                               : value_missing(STATE_NONE);
 }
 
@@ -45,13 +45,13 @@ static void add_head(const struct why *w, const char *version, struct document *
         struct doc_part *p =
             document_add(d, DOC_FACTS, "facts", "", head_columns, ARRAY_LEN(head_columns));
         struct doc_cell *row = doc_add_row(d, p);
-        double now = clock_to_seconds(w->look->wall_ns);
+        double now = clock_to_seconds(w->snapshot->wall_ns);
         if (!row)
                 return;
         row[0].v = value_ok(WHY_SCHEMA_VERSION);
         doc_cell_text(&row[1], version);
         row[2].v = value_ok(now);
-        row[3].v = value_ok(w->look->is_recorded);
+        row[3].v = value_ok(w->snapshot->is_recorded);
         doc_cell_text(&row[4], why_outcome_name(w->outcome));
         row[5].v = w->stalled_s;
         if (value_is_set(w->stalled_s))
@@ -105,10 +105,10 @@ static void fill_cause(const struct why *w, const struct why_finding *f, struct 
         if (f->host != WHY_NONE)
                 doc_cell_text(&row[CAUSE_HOST], host_name(w, f->host));
         if (f->process != WHY_NONE)
-                row[CAUSE_PID].v = value_ok(w->look->processes[f->process].is.pid);
+                row[CAUSE_PID].v = value_ok(w->snapshot->processes[f->process].is.pid);
         if (f->gpu != WHY_NONE)
-                doc_cell_text(&row[CAUSE_GPU], w->look->gpus[f->gpu].label);
-        if (why_line(w->look, f->thread, &own, &inner)) {
+                doc_cell_text(&row[CAUSE_GPU], w->snapshot->gpus[f->gpu].label);
+        if (why_line(w->snapshot, f->thread, &own, &inner)) {
                 doc_cell_text(&row[CAUSE_FILE], own.file);
                 row[CAUSE_LINE].v = value_ok(own.line);
                 doc_cell_text(&row[CAUSE_FUNCTION], own.function);
@@ -161,7 +161,7 @@ static void fill_group(const struct why *w, uint32_t group, struct doc_cell *row
         }
         if (!first)
                 return;
-        const struct look_process *p = &w->look->processes[first->process];
+        const struct snapshot_process *p = &w->snapshot->processes[first->process];
         why_put_ranks(w, group, &words);
         if (words.len == 0)
                 strbuf_putf(&words, "pid %d", p->is.pid);
@@ -171,7 +171,7 @@ static void fill_group(const struct why *w, uint32_t group, struct doc_cell *row
         take_words(&row[GROUP_DOING], &words);
         if (first->doing != WHY_MOVES)
                 row[GROUP_SECONDS].v = since;
-        why_put_line(w->look, first->thread, &words);
+        why_put_line(w->snapshot, first->thread, &words);
         take_words(&row[GROUP_PLACE], &words);
         strbuf_finish(&words);
 }
@@ -207,9 +207,9 @@ static const struct doc_column rank_columns[] = {{.key = "rank", .kind = DOC_COU
                                                  {.key = "doing"},
                                                  {.key = "seconds", .kind = DOC_LENGTH},
                                                  {.key = "in_collective", .kind = DOC_FLAG},
-#define LOOK_FIGURE(id, name) {.key = name, .kind = DOC_NUMBER, .unit = UNIT_NUMBER},
-                                                 LOOK_FIGURES(LOOK_FIGURE)
-#undef LOOK_FIGURE
+#define SNAPSHOT_FIGURE(id, name) {.key = name, .kind = DOC_NUMBER, .unit = UNIT_NUMBER},
+                                                 SNAPSHOT_FIGURES(SNAPSHOT_FIGURE)
+#undef SNAPSHOT_FIGURE
 };
 
 static void add_each(const struct why *w, struct document *d)
@@ -220,7 +220,7 @@ static void add_each(const struct why *w, struct document *d)
                 part->flags = DOC_PROGRAMS;
         for (size_t i = 0; i < w->n_ranks; i++) {
                 const struct why_rank *r = &w->ranks[i];
-                const struct look_process *p = &w->look->processes[r->process];
+                const struct snapshot_process *p = &w->snapshot->processes[r->process];
                 struct doc_cell *row = doc_add_row(d, part);
                 if (!row)
                         return;
@@ -231,7 +231,7 @@ static void add_each(const struct why *w, struct document *d)
                 doc_cell_text(&row[RANK_DOING], why_doing_name((enum why_doing)r->doing));
                 row[RANK_SECONDS].v = r->since_s;
                 row[RANK_COLLECTIVE].v = value_ok(r->in_collective);
-                for (size_t f = 0; f < LOOK_FIGURE_COUNT; f++)
+                for (size_t f = 0; f < SNAPSHOT_FIGURE_COUNT; f++)
                         row[RANK_FIGURES + f].v = p->figures[f];
         }
 }
@@ -255,8 +255,8 @@ static void add_gpus(const struct why *w, struct document *d)
 {
         struct doc_part *part =
             document_add(d, DOC_ROWS, "gpus", "Their GPUs", gpu_columns, ARRAY_LEN(gpu_columns));
-        for (size_t i = 0; i < w->look->n_gpus; i++) {
-                const struct look_gpu *g = &w->look->gpus[i];
+        for (size_t i = 0; i < w->snapshot->n_gpus; i++) {
+                const struct snapshot_gpu *g = &w->snapshot->gpus[i];
                 struct doc_cell *row = doc_add_row(d, part);
                 if (!row)
                         return;
@@ -284,7 +284,7 @@ static void add_notes(const struct why *w, struct document *d)
                 document_note(d, 0, text);
         }
         for (size_t i = 0; i < w->n_ranks; i++) {
-                const struct look_process *p = &w->look->processes[w->ranks[i].process];
+                const struct snapshot_process *p = &w->snapshot->processes[w->ranks[i].process];
                 if (p->is.access == STACK_READABLE || p->is.why[0] == '\0')
                         continue;
                 snprintf(text, sizeof(text), "no lines of pid %d: %.120s", p->is.pid, p->is.why);

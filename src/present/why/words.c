@@ -11,7 +11,8 @@
 
 static bool has_host(const struct why *w, uint32_t host)
 {
-        return host != WHY_NONE && host < w->look->n_hosts && w->look->hosts[host].name[0] != '\0';
+        return host != WHY_NONE && host < w->snapshot->n_hosts &&
+               w->snapshot->hosts[host].name[0] != '\0';
 }
 
 static void put_seconds(double seconds, struct strbuf *out)
@@ -22,8 +23,8 @@ static void put_seconds(double seconds, struct strbuf *out)
 
 void why_put_who(const struct why *w, const struct why_finding *f, struct strbuf *out)
 {
-        const struct look_process *p =
-            f->process == WHY_NONE ? NULL : &w->look->processes[f->process];
+        const struct snapshot_process *p =
+            f->process == WHY_NONE ? NULL : &w->snapshot->processes[f->process];
         bool named = value_is_set(f->rank);
         if (named)
                 strbuf_putf(out, "rank %.0f", f->rank.v);
@@ -34,14 +35,14 @@ void why_put_who(const struct why *w, const struct why_finding *f, struct strbuf
                             p       ? " on %s"
                             : named ? " (on %s"
                                     : "%s",
-                            w->look->hosts[f->host].name);
+                            w->snapshot->hosts[f->host].name);
         if (named && (p || has_host(w, f->host)))
                 strbuf_putc(out, ')');
         if (!named && !p && !has_host(w, f->host))
                 strbuf_puts(out, f->gpu == WHY_NONE ? "a rank" : "this node");
 }
 
-void why_put_line(const struct stack_look *l, uint32_t thread, struct strbuf *out)
+void why_put_line(const struct stack_snapshot *l, uint32_t thread, struct strbuf *out)
 {
         struct where_place place = {0};
         if (why_line(l, thread, &place.own, &place.inner))
@@ -53,9 +54,9 @@ void why_put_finding(const struct why *w, const struct why_finding *f, struct st
         struct code_line own, inner;
         why_put_who(w, f, out);
         strbuf_putf(out, " %s", why_cause_info(f->cause)->words);
-        if (why_line(w->look, f->thread, &own, &inner)) {
+        if (why_line(w->snapshot, f->thread, &own, &inner)) {
                 strbuf_puts(out, ": at ");
-                why_put_line(w->look, f->thread, out);
+                why_put_line(w->snapshot, f->thread, out);
         }
         if (f->detail[0])
                 strbuf_putf(out, "%s%s", own.file[0] && f->thread != WHY_NONE ? ", " : ": ",
@@ -72,8 +73,8 @@ void why_put_ranks(const struct why *w, uint32_t group, struct strbuf *out)
         double from = -2, last = -2;
         for (size_t i = 0; i <= w->n_ranks; i++) {
                 bool end = i == w->n_ranks;
-                struct value rank =
-                    end ? value_missing(STATE_NONE) : w->look->processes[w->ranks[i].process].rank;
+                struct value rank = end ? value_missing(STATE_NONE)
+                                        : w->snapshot->processes[w->ranks[i].process].rank;
                 if (!end && (w->ranks[i].group != group || !value_is_set(rank)))
                         continue;
                 if (!end && rank.v == last + 1) {
@@ -101,9 +102,9 @@ void why_put_doing(const struct why *w, const struct why_rank *r, struct strbuf 
         strbuf_puts(out, words[r->doing]);
         if (r->thread == WHY_NONE || (r->doing != WHY_WAITS && r->doing != WHY_IDLE))
                 return;
-        const struct look_thread *t = &w->look->threads[r->thread];
-        const char *call = stack_text(w->look->table, t->call);
-        const char *target = stack_text(w->look->table, t->target);
+        const struct snapshot_thread *t = &w->snapshot->threads[r->thread];
+        const char *call = stack_text(w->snapshot->table, t->call);
+        const char *target = stack_text(w->snapshot->table, t->target);
         if (call[0])
                 strbuf_putf(out, " in %s", call);
         if (call[0] && target[0])
@@ -118,9 +119,10 @@ static size_t count_doing(const struct why *w, enum why_doing doing)
         return n;
 }
 
-static const char *noun(const struct why *w)
+static const char *job_noun(const struct why *w)
 {
-        bool ranks = w->n_ranks > 0 && value_is_set(w->look->processes[w->ranks[0].process].rank);
+        bool ranks =
+            w->n_ranks > 0 && value_is_set(w->snapshot->processes[w->ranks[0].process].rank);
         return ranks             ? w->n_ranks == 1 ? "rank" : "ranks"
                : w->n_ranks == 1 ? "process"
                                  : "processes";
@@ -139,7 +141,7 @@ void why_put_title(const struct why *w, struct strbuf *out)
 {
         switch (w->outcome) {
         case WHY_FINE:
-                strbuf_putf(out, "no hang found: %zu %s", w->n_ranks, noun(w));
+                strbuf_putf(out, "no hang found: %zu %s", w->n_ranks, job_noun(w));
                 if (count_doing(w, WHY_MOVES) > 0)
                         strbuf_putf(out, ", %zu of them making progress",
                                     count_doing(w, WHY_MOVES));
@@ -151,7 +153,7 @@ void why_put_title(const struct why *w, struct strbuf *out)
                 why_put_who(w, &w->findings[0], out);
                 strbuf_putf(out, " %s", why_cause_info(w->findings[0].cause)->words);
                 if (w->in_common > 0)
-                        strbuf_putf(out, "; %zu %s wait", w->in_common, noun(w));
+                        strbuf_putf(out, "; %zu %s wait", w->in_common, job_noun(w));
                 break;
         case WHY_NOT_KNOWN:
                 put_stalled(w, out);

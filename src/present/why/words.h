@@ -9,7 +9,7 @@ void why_put_who(const struct why *w, const struct why_finding *f, struct strbuf
 /* "rank 2 (pid 4711) was stopped by a signal, state T, at train.py:88 step, for 41 s". */
 void why_put_finding(const struct why *w, const struct why_finding *f, struct strbuf *out);
 /* "train.py:88 step (in …)"; nothing where there are no lines. */
-void why_put_line(const struct stack_look *l, uint32_t thread, struct strbuf *out);
+void why_put_line(const struct stack_snapshot *l, uint32_t thread, struct strbuf *out);
 /* "0-4, 6" of the ranks of a group. */
 void why_put_ranks(const struct why *w, uint32_t group, struct strbuf *out);
 /* What a group does: "wait in recvfrom", "run without progress". */

@@ -23,7 +23,7 @@ struct feed {
         struct helper child;
         int fd; /* the socket; -1 when there is none */
         bool runs;
-        bool told;          /* what is wrong with it */
+        bool reported;      /* what is wrong with it */
         bool too_long;      /* inside a line that is */
         int64_t next_ns;    /* when it is started again */
         int64_t kept_ns;    /* when a value was kept last */
@@ -40,11 +40,11 @@ struct collector {
         int wake; /* readable: it is time to end */
 };
 
-static void tell_once(struct collector *c, size_t i, const char *why)
+static void report_once(struct collector *c, size_t i, const char *why)
 {
-        if (!c->feeds[i].told)
+        if (!c->feeds[i].reported)
                 c->config.on_trouble(c->config.arg, c->config.list.items[i].name, why);
-        c->feeds[i].told = true;
+        c->feeds[i].reported = true;
 }
 
 /* ---- starting and ending ---- */
@@ -78,7 +78,7 @@ static void start_feed(struct collector *c, size_t i, int64_t now)
         f->runs = r >= 0;
         f->fd = item->is_socket ? MAX(r, -1) : f->child.out_fd;
         if (r < 0)
-                tell_once(c, i, strerror(-r));
+                report_once(c, i, strerror(-r));
 }
 
 static void end_feed(struct collector *c, size_t i)
@@ -104,7 +104,7 @@ static void take_feed_line(struct collector *c, size_t i)
         int64_t now = clock_mono_ns();
         if (f->too_long || !collect_parse_line(f->line, f->len, &value)) {
                 if (f->too_long || f->len > 0)
-                        tell_once(c, i, "a line that is not a number and a unit");
+                        report_once(c, i, "a line that is not a number and a unit");
                 return;
         }
         /* One that prints all the time does not fill the recording. */
@@ -139,7 +139,7 @@ static void take_end(struct collector *c, size_t i)
         if (f->len > 0)
                 take_feed_line(c, i); /* a last line without its end */
         if (!f->kept_ns)
-                tell_once(c, i, "it ended without a number");
+                report_once(c, i, "it ended without a number");
         end_feed(c, i);
 }
 
@@ -190,7 +190,7 @@ static int wait_ms(const struct collector *c, int64_t now)
 }
 
 /* False when it is time to end. */
-static bool turn(struct collector *c)
+static bool collect_round(struct collector *c)
 {
         struct pollfd fds[1 + COLLECTED_MAX] = {{.fd = c->wake, .events = POLLIN}};
         int64_t now = clock_mono_ns();
@@ -210,10 +210,10 @@ static bool turn(struct collector *c)
         return !fds[0].revents;
 }
 
-static void *collect(void *arg)
+static void *collect_thread(void *arg)
 {
         struct collector *c = arg;
-        while (turn(c))
+        while (collect_round(c))
                 ;
         for (size_t i = 0; i < c->config.list.n; i++) {
                 if (c->feeds[i].child.pid > 0)
@@ -245,7 +245,7 @@ int collector_open(const struct collector_config *config, struct collector **ret
                 c->feeds[i].child = HELPER_NONE;
                 c->feeds[i].fd = -1;
         }
-        int r = c->wake < 0 ? -errno : life_start_thread(collect, c, &c->thread);
+        int r = c->wake < 0 ? -errno : life_start_thread(collect_thread, c, &c->thread);
         if (r < 0) {
                 free_collector(c);
                 return err_set(err, r, "cannot start a thread: %s", strerror(-r));

@@ -15,8 +15,8 @@ static bool is_engine(unsigned id)
         return id >= 1017 && id <= 1034;
 }
 
-/* What PCIe and NVLink move, as the driver tells without counters: the engine waits 20 ms for each.
- */
+/* What PCIe and NVLink move, as the driver reports without counters: the engine waits 20 ms for
+ * each. */
 static bool is_spare(unsigned id)
 {
         return id == 200 || id == 201 || id == 843 || id == 897;

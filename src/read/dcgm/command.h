@@ -22,8 +22,8 @@ struct dcgm_ids {
         unsigned id[DCGM_IDS_MAX];
 };
 
-/* The ids of the plan among those wanted, and with slices what tells them apart; known may be NULL,
- * or empty when nothing was learnt. */
+/* The ids of the plan among those wanted, and with slices what distinguishes them; known may be
+ * NULL, or empty when nothing was learnt. */
 void dcgm_choose_ids(const unsigned *wanted, size_t n, enum dcgm_plan plan, bool slices,
                      const struct dcgm_fields *known, struct dcgm_ids *ret);
 

@@ -11,7 +11,7 @@ struct span {
         size_t len;
 };
 
-static struct span trim(struct span t)
+static struct span trim_span(struct span t)
 {
         while (t.len > 0 && (t.s[0] == ' ' || t.s[0] == '\t'))
                 t = (struct span){t.s + 1, t.len - 1};
@@ -21,16 +21,16 @@ static struct span trim(struct span t)
 }
 
 /* Drops the word from the start; false when it does not stand there. */
-static bool skip(struct span *t, const char *word)
+static bool skip_word(struct span *t, const char *word)
 {
         size_t n = strlen(word);
         if (t->len < n || memcmp(t->s, word, n) != 0)
                 return false;
-        *t = trim((struct span){t->s + n, t->len - n});
+        *t = trim_span((struct span){t->s + n, t->len - n});
         return true;
 }
 
-static bool contains(struct span t, const char *word)
+static bool span_contains(struct span t, const char *word)
 {
         return memmem(t.s, t.len, word, strlen(word)) != NULL;
 }
@@ -38,15 +38,15 @@ static bool contains(struct span t, const char *word)
 /* "| left | right |" */
 static bool split_row(const char *s, size_t len, struct span *ret_left, struct span *ret_right)
 {
-        struct span line = trim((struct span){s, len});
+        struct span line = trim_span((struct span){s, len});
         if (line.len < 3 || line.s[0] != '|' || line.s[line.len - 1] != '|')
                 return false;
         line = (struct span){line.s + 1, line.len - 2};
         const char *bar = memchr(line.s, '|', line.len);
         if (!bar)
                 return false;
-        *ret_left = trim((struct span){line.s, (size_t)(bar - line.s)});
-        *ret_right = trim((struct span){bar + 1, (size_t)(line.s + line.len - bar - 1)});
+        *ret_left = trim_span((struct span){line.s, (size_t)(bar - line.s)});
+        *ret_right = trim_span((struct span){bar + 1, (size_t)(line.s + line.len - bar - 1)});
         return true;
 }
 
@@ -59,7 +59,7 @@ static bool read_id(struct span t, int32_t *ret)
         return true;
 }
 
-static void copy(char *to, struct span from)
+static void copy_span(char *to, struct span from)
 {
         snprintf(to, ENTITY_TEXT_MAX, "%.*s", (int)MIN(from.len, (size_t)ENTITY_TEXT_MAX - 1),
                  from.s);
@@ -67,12 +67,12 @@ static void copy(char *to, struct span from)
 
 static bool take_fact(struct dcgm_gpu *gpu, struct span fact)
 {
-        if (skip(&fact, "Name:"))
-                copy(gpu->name, fact);
-        else if (skip(&fact, "PCI Bus ID:"))
-                copy(gpu->pci, fact);
-        else if (skip(&fact, "Device UUID:"))
-                copy(gpu->uuid, fact);
+        if (skip_word(&fact, "Name:"))
+                copy_span(gpu->name, fact);
+        else if (skip_word(&fact, "PCI Bus ID:"))
+                copy_span(gpu->pci, fact);
+        else if (skip_word(&fact, "Device UUID:"))
+                copy_span(gpu->uuid, fact);
         else
                 return false;
         return true;
@@ -83,11 +83,11 @@ bool dcgm_take_gpu(struct dcgm_inventory *inv, const char *s, size_t len)
         struct span id, fact;
         if (!split_row(s, len, &id, &fact)) {
                 /* "0 NvSwitches found." comes before a table of something else. */
-                if (contains((struct span){s, len}, " found"))
+                if (span_contains((struct span){s, len}, " found"))
                         inv->in_gpus = false;
                 return false;
         }
-        if (id.len > 0 && contains(id, "GPU ID")) {
+        if (id.len > 0 && span_contains(id, "GPU ID")) {
                 inv->in_gpus = true;
                 return true;
         }
@@ -130,7 +130,7 @@ static bool read_entity_id(struct span t, int32_t *ret)
         if (!at || t.s[t.len - 1] != ')')
                 return false;
         const char *from = at + sizeof(mark) - 1;
-        return read_id(trim((struct span){from, (size_t)(t.s + t.len - 1 - from)}), ret);
+        return read_id(trim_span((struct span){from, (size_t)(t.s + t.len - 1 - from)}), ret);
 }
 
 bool dcgm_take_slice(struct dcgm_inventory *inv, const char *s, size_t len)
@@ -140,10 +140,10 @@ bool dcgm_take_slice(struct dcgm_inventory *inv, const char *s, size_t len)
         int32_t path[3];
         if (!split_row(s, len, &left, &right) || !read_entity_id(right, &slice.flat))
                 return false;
-        if (!skip(&left, "->"))
-                return skip(&left, "GPU");
-        bool compute = skip(&left, "CI ");
-        if ((!compute && !skip(&left, "I ")) || read_path(left, path) != (compute ? 3 : 2))
+        if (!skip_word(&left, "->"))
+                return skip_word(&left, "GPU");
+        bool compute = skip_word(&left, "CI ");
+        if ((!compute && !skip_word(&left, "I ")) || read_path(left, path) != (compute ? 3 : 2))
                 return false;
         slice.kind = compute ? ENTITY_COMPUTE_INSTANCE : ENTITY_GPU_INSTANCE;
         slice.gpu = path[0];
@@ -158,7 +158,7 @@ bool dcgm_take_slice(struct dcgm_inventory *inv, const char *s, size_t len)
 
 bool dcgm_take_field(struct dcgm_fields *fields, const char *s, size_t len)
 {
-        struct span line = trim((struct span){s, len});
+        struct span line = trim_span((struct span){s, len});
         size_t start = line.len;
         int32_t id;
         while (start > 0 && line.s[start - 1] != ' ')

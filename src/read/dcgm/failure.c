@@ -83,7 +83,7 @@ const char *dcgm_failure_hint(enum dcgm_failure f)
         return rows[f].hint;
 }
 
-int dcgm_failure_tell(enum dcgm_failure f, const char *detail, const char *root, struct err *err)
+int dcgm_failure_report(enum dcgm_failure f, const char *detail, const char *root, struct err *err)
 {
         bool counters = f == DCGM_NOT_PERMITTED || f == DCGM_NEEDS_ROOT;
         err_set(err, ERR_NO_SOURCE, "%s%s%s", rows[f].message, detail[0] ? ": " : "", detail);

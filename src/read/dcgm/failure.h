@@ -18,7 +18,7 @@ enum dcgm_failure dcgm_failure_of(const char *said, size_t len, int status);
 
 /* The counters were refused; device fields may still be had. */
 bool dcgm_failure_is_refusal(enum dcgm_failure f);
-/* It may pass without anybody changing how assay is called: the engine starts, or goes on. */
+/* It may pass without anybody changing how assay is called: the engine starts, or continues. */
 bool dcgm_failure_may_pass(enum dcgm_failure f);
 /* One line, lower case. */
 const char *dcgm_failure_message(enum dcgm_failure f);
@@ -26,7 +26,7 @@ const char *dcgm_failure_hint(enum dcgm_failure f);
 
 /* Fills err with message and hint. detail (may be "") is a few words on what it is about. root is
  * where /proc is, for what the driver says about permissions. Returns ERR_NO_SOURCE. */
-int dcgm_failure_tell(enum dcgm_failure f, const char *detail, const char *root, struct err *err);
+int dcgm_failure_report(enum dcgm_failure f, const char *detail, const char *root, struct err *err);
 
 /* Whether the driver keeps the counters for administrators. False when it does not say. */
 bool dcgm_admin_only(const char *root);

@@ -46,7 +46,7 @@ static bool read_information(const char *path, struct local_gpu *ret)
         return true;
 }
 
-/* Only opening tells: a device cgroup refuses what the permissions allow. */
+/* Only opening it shows: a device cgroup refuses what the permissions allow. */
 static int try_device(const char *root, int32_t minor)
 {
         char path[PATH_SIZE];
@@ -125,11 +125,12 @@ void dcgm_number_locally(struct dcgm_inventory *inv, const char *root)
 
 bool dcgm_host_is_local(const char *host)
 {
-        static const char *const here[] = {"localhost", "127.", "unix:", "[::1]", "::1", "/"};
+        static const char *const local_hosts[] = {
+            "localhost", "127.", "unix:", "[::1]", "::1", "/"};
         if (!host || !*host)
                 return true;
-        for (size_t i = 0; i < ARRAY_LEN(here); i++) {
-                if (strncmp(host, here[i], strlen(here[i])) == 0)
+        for (size_t i = 0; i < ARRAY_LEN(local_hosts); i++) {
+                if (strncmp(host, local_hosts[i], strlen(local_hosts[i])) == 0)
                         return true;
         }
         return false;

@@ -23,14 +23,14 @@ void dcgm_rounds_finish(struct dcgm_rounds *r)
         batcher_finish(&r->round[1]);
 }
 
-static struct batcher *gathered(struct dcgm_rounds *r)
+static struct batcher *gathered_batch(struct dcgm_rounds *r)
 {
         return &r->round[r->gathering];
 }
 
 void dcgm_rounds_restart(struct dcgm_rounds *r)
 {
-        batcher_clear(gathered(r));
+        batcher_clear(gathered_batch(r));
         r->passed_over = 0;
         r->settled = false;
         r->expected = dcgm_expected_rows(r->inventory);
@@ -80,7 +80,7 @@ static void put_text(struct batcher *b, struct raw *to, const char *text)
                 *to = (struct raw){.text = copy, .len = (uint16_t)len, .state = STATE_OK};
 }
 
-/* What discovery told about each entity goes beside what dmon tells. */
+/* What discovery reported each entity goes beside what dmon reports. */
 static void add_identity(const struct dcgm_rounds *r, struct batcher *b)
 {
         for (size_t row = 0; row < b->n; row++) {
@@ -99,7 +99,7 @@ static void add_identity(const struct dcgm_rounds *r, struct batcher *b)
 
 bool dcgm_rounds_complete(struct dcgm_rounds *r)
 {
-        struct batcher *b = gathered(r);
+        struct batcher *b = gathered_batch(r);
         if (b->n == 0 || (!r->settled && counters_pending(r, b))) {
                 r->passed_over += b->n > 0;
                 batcher_clear(b);
@@ -108,7 +108,7 @@ bool dcgm_rounds_complete(struct dcgm_rounds *r)
         r->settled = true;
         add_identity(r, b);
         r->gathering ^= 1;
-        struct batcher *next = gathered(r);
+        struct batcher *next = gathered_batch(r);
         if (next->schema.revision != b->schema.revision)
                 next->schema = b->schema;
         batcher_clear(next);
@@ -120,7 +120,7 @@ bool dcgm_rounds_complete(struct dcgm_rounds *r)
 
 enum dcgm_taken dcgm_rounds_take(struct dcgm_rounds *r, const struct line *line)
 {
-        struct batcher *b = gathered(r);
+        struct batcher *b = gathered_batch(r);
         switch (dmon_take(&r->dmon, b, line)) {
         case DMON_HEADER:
                 r->name_field = batcher_add_field(b, "(model)", 7);

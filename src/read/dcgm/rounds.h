@@ -21,7 +21,7 @@ struct dcgm_rounds {
 enum dcgm_taken {
         DCGM_TAKEN,
         DCGM_ROUND,     /* taken, and a round is complete */
-        DCGM_NOT_A_ROW, /* neither row nor header: somebody else's to read */
+        DCGM_NOT_A_ROW, /* neither row nor header: someone else's to read */
         DCGM_NO_MEMORY,
 };
 
@@ -34,7 +34,7 @@ void dcgm_rounds_restart(struct dcgm_rounds *r);
 enum dcgm_taken dcgm_rounds_take(struct dcgm_rounds *r, const struct line *line);
 /* Whether rows wait for the rest of their round. */
 bool dcgm_rounds_waiting(const struct dcgm_rounds *r);
-/* Makes what was gathered the last round; false when it has nothing to tell. */
+/* Makes what was gathered the last round; false when it has nothing to report. */
 bool dcgm_rounds_complete(struct dcgm_rounds *r);
 
 /* The last round. There must be one. */

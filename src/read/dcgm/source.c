@@ -30,8 +30,8 @@
 #define BACK_OFF_FIRST_S 1
 #define BACK_OFF_LAST_S 30
 #define SAID_MAX 4096
-#define ANSWER_MAX (4 << 20)    /* bytes of an answer that is no stream; all fields are 100 kB */
-#define AT_ONCE_MAX (256 << 10) /* bytes taken before time and signals are looked at again */
+#define ANSWER_MAX (4 << 20)    /* bytes of an answer that is not a stream; all fields are 100 kB */
+#define AT_ONCE_MAX (256 << 10) /* bytes taken before time and signals are examined again */
 
 enum stage { STAGE_GPUS, STAGE_SLICES, STAGE_FIELDS, STAGE_STREAM, STAGE_PAUSE };
 
@@ -93,7 +93,7 @@ static void error_line(const struct source *s, char *buf, size_t size)
 }
 
 /* The variable makes dcgmi print a warning among its rows. */
-static bool hides(const char *variable)
+static bool is_noisy_variable(const char *variable)
 {
         static const char hidden[] = "CUDA_VISIBLE_DEVICES=";
         return strncmp(variable, hidden, sizeof(hidden) - 1) == 0;
@@ -111,8 +111,8 @@ static int64_t answer_ns(const struct source *s)
         return s->config.need_counters ? CHOICE_NS : ANSWER_NS;
 }
 
-static void describe(const struct source *s, enum dcgm_failure f, int status, char *buf,
-                     size_t size)
+static void describe_failure(const struct source *s, enum dcgm_failure f, int status, char *buf,
+                             size_t size)
 {
         buf[0] = '\0';
         if (f == DCGM_UNREACHABLE)
@@ -129,16 +129,16 @@ static void describe(const struct source *s, enum dcgm_failure f, int status, ch
 
 /* Before the first values a failure is an error, unless the caller waits for an engine that is yet
  * to start; after them the source waits and tries again. */
-static int fail(struct source *s, enum dcgm_failure f, int status, struct err *err)
+static int fail_stage(struct source *s, enum dcgm_failure f, int status, struct err *err)
 {
         char detail[200];
-        describe(s, f, status, detail, sizeof(detail));
+        describe_failure(s, f, status, detail, sizeof(detail));
         drop_child(s);
         s->stage = STAGE_PAUSE;
         s->last_failure = f;
         bool waits = s->config.wait && dcgm_failure_may_pass(f);
         if (!s->rounds.any && !waits)
-                return dcgm_failure_tell(f, detail, s->config.root, err);
+                return dcgm_failure_report(f, detail, s->config.root, err);
         s->failures++;
         snprintf(s->down, sizeof(s->down), "dcgm, %s: %s", s->rounds.any ? "stale" : "waiting",
                  dcgm_failure_message(f));
@@ -147,7 +147,7 @@ static int fail(struct source *s, enum dcgm_failure f, int status, struct err *e
         return 0;
 }
 
-static int begin(struct source *s, enum stage stage, struct err *err)
+static int begin_stage(struct source *s, enum stage stage, struct err *err)
 {
         static const enum dcgm_verb verbs[] = {[STAGE_GPUS] = DCGM_LIST_GPUS,
                                                [STAGE_SLICES] = DCGM_LIST_SLICES,
@@ -167,13 +167,14 @@ static int begin(struct source *s, enum stage stage, struct err *err)
         dcgm_rounds_restart(&s->rounds);
         dcgm_build_command(verbs[stage], s->program, s->config.dcgm_host, &s->ids, &s->inventory,
                            s->config.poll_ns / NS_PER_MS, &command);
-        int r = helper_start(&s->child, command.argv, &(struct helper_how){.hides = hides});
+        int r =
+            helper_start(&s->child, command.argv, &(struct helper_how){.hides = is_noisy_variable});
         if (r < 0) {
                 char why[160];
                 int n = snprintf(why, sizeof(why), "Error: %.100s: %s", s->program, strerror(-r));
                 keep_said(s, why, (size_t)n);
                 bool broken = r == -ENOENT || r == -EACCES || r == -ENOEXEC;
-                return fail(s, broken ? DCGM_NOT_A_PROGRAM : DCGM_ENDED, 127, err);
+                return fail_stage(s, broken ? DCGM_NOT_A_PROGRAM : DCGM_ENDED, 127, err);
         }
         r = lines_init(&s->lines, s->child.out_fd);
         if (r < 0)
@@ -252,14 +253,14 @@ static int stream_ended(struct source *s, int status, struct err *err)
 {
         enum dcgm_failure f = dcgm_failure_of(s->said, s->said_len, status);
         if (f == DCGM_BAD_FIELD && !s->fields_asked)
-                return begin(s, STAGE_FIELDS, err);
+                return begin_stage(s, STAGE_FIELDS, err);
         if (!dcgm_failure_is_refusal(f) || s->plan == DCGM_PLAN_DEVICE)
-                return fail(s, f, status, err);
+                return fail_stage(s, f, status, err);
         bool fewer = f == DCGM_NOT_ONE_PASS && s->plan < DCGM_PLAN_ONE_PASS;
         s->plan = fewer ? s->plan + 1 : DCGM_PLAN_DEVICE;
         /* That the rarest are left out is not worth a word. */
         s->refused = s->plan == DCGM_PLAN_MOST ? DCGM_FINE : f;
-        return begin(s, STAGE_STREAM, err);
+        return begin_stage(s, STAGE_STREAM, err);
 }
 
 /* The child is gone: on to the next stage. 0 or a negative code with err. */
@@ -271,17 +272,18 @@ static int stage_ended(struct source *s, struct err *err)
         case STAGE_GPUS:
                 /* GPUs come first: that switches cannot be listed does not matter. */
                 if (status != 0 && s->inventory.n_gpus == 0)
-                        return fail(s, dcgm_failure_of(s->said, s->said_len, status), status, err);
+                        return fail_stage(s, dcgm_failure_of(s->said, s->said_len, status), status,
+                                          err);
                 if (s->inventory.n_gpus == 0)
-                        return fail(s, DCGM_NO_GPU, status, err);
+                        return fail_stage(s, DCGM_NO_GPU, status, err);
                 if (dcgm_host_is_local(s->config.dcgm_host))
                         dcgm_number_locally(&s->inventory, s->config.root);
-                return begin(s, STAGE_SLICES, err);
+                return begin_stage(s, STAGE_SLICES, err);
         case STAGE_SLICES: /* An engine without MIG may refuse to list slices. */
-                return begin(s, STAGE_STREAM, err);
+                return begin_stage(s, STAGE_STREAM, err);
         case STAGE_FIELDS:
                 s->fields_asked = true;
-                return begin(s, STAGE_STREAM, err);
+                return begin_stage(s, STAGE_STREAM, err);
         case STAGE_STREAM:
                 return stream_ended(s, status, err);
         case STAGE_PAUSE:
@@ -290,7 +292,7 @@ static int stage_ended(struct source *s, struct err *err)
         return 0;
 }
 
-static int64_t patience(const struct source *s)
+static int64_t patience_ns(const struct source *s)
 {
         return answer_ns(s) + (s->stage == STAGE_STREAM ? 3 * s->config.poll_ns : 0);
 }
@@ -326,8 +328,8 @@ static enum dcgm_plan first_plan(const struct source_config *config)
         return config->no_profiling ? DCGM_PLAN_DEVICE : DCGM_PLAN_ALL;
 }
 
-/* Takes what is there. 1 when a round is complete, 0 when not, or a negative code with err. */
-static int advance(struct source *s, struct err *err)
+/* Takes what is present. 1 when a round is complete, 0 when not, or a negative code with err. */
+static int advance_round(struct source *s, struct err *err)
 {
         int64_t now = clock_mono_ns();
         if (s->stage == STAGE_PAUSE) {
@@ -336,7 +338,7 @@ static int advance(struct source *s, struct err *err)
                 /* What was refused then may be had now. */
                 s->plan = first_plan(&s->config);
                 s->refused = DCGM_FINE;
-                return begin(s, STAGE_GPUS, err);
+                return begin_stage(s, STAGE_GPUS, err);
         }
         read_stderr(s);
         int r = take_lines(s, now);
@@ -347,11 +349,11 @@ static int advance(struct source *s, struct err *err)
         if (r != -EAGAIN)
                 return stage_ended(s, err);
         if (s->stage != STAGE_STREAM && s->lines.bytes > ANSWER_MAX)
-                return fail(s, DCGM_ENDLESS, 0, err);
+                return fail_stage(s, DCGM_ENDLESS, 0, err);
         if (dcgm_rounds_waiting(&s->rounds) && now - s->heard_ns >= PAUSE_NS)
                 return dcgm_rounds_complete(&s->rounds) ? round_complete(s) : 0;
-        if (now - silent_since(s) >= patience(s))
-                return fail(s, DCGM_NO_ANSWER, 0, err);
+        if (now - silent_since(s) >= patience_ns(s))
+                return fail_stage(s, DCGM_NO_ANSWER, 0, err);
         return 0;
 }
 
@@ -361,7 +363,7 @@ static bool wait_for_input(struct source *s, int64_t until_ns)
         if (s->stage == STAGE_PAUSE)
                 until_ns = MIN(until_ns, s->start_ns);
         else
-                until_ns = MIN(until_ns, silent_since(s) + patience(s));
+                until_ns = MIN(until_ns, silent_since(s) + patience_ns(s));
         if (dcgm_rounds_waiting(&s->rounds))
                 until_ns = MIN(until_ns, s->heard_ns + PAUSE_NS);
         int64_t left = MAX(until_ns - clock_mono_ns(), (int64_t)0);
@@ -378,7 +380,7 @@ static bool wait_for_input(struct source *s, int64_t until_ns)
         return !s->stopped;
 }
 
-static void give(struct source *s, bool fresh, int64_t now, struct batch *ret)
+static void fill_batch(struct source *s, bool fresh, int64_t now, struct batch *ret)
 {
         if (fresh) {
                 dcgm_rounds_give(&s->rounds, ret);
@@ -389,7 +391,7 @@ static void give(struct source *s, bool fresh, int64_t now, struct batch *ret)
         ret->window_ns = s->config.poll_ns;
 }
 
-/* There were no values yet: time goes on without them. */
+/* There were no values yet: time continues without them. */
 static void give_nothing(struct source *s, int64_t now, struct batch *ret)
 {
         *ret = (struct batch){.mono_ns = now, .wall_ns = clock_wall_ns(), .stale = true};
@@ -399,14 +401,14 @@ static void give_nothing(struct source *s, int64_t now, struct batch *ret)
 static int dcgm_next(struct source *s, struct batch *ret, struct err *err)
 {
         for (;;) {
-                int r = s->ready ? 1 : advance(s, err);
+                int r = s->ready ? 1 : advance_round(s, err);
                 s->ready = false;
                 if (r < 0)
                         return r;
                 int64_t now = clock_mono_ns();
                 bool beats = s->rounds.any || s->config.wait;
                 if (r > 0 || (s->rounds.any && now >= s->due_ns)) {
-                        give(s, r > 0, now, ret);
+                        fill_batch(s, r > 0, now, ret);
                         return 1;
                 }
                 if (beats && now >= s->due_ns) {
@@ -428,16 +430,17 @@ static void dcgm_close(struct source *s)
         free(s);
 }
 
-/* Goes as far as the first row, so that whoever chooses a source knows whether this one works. */
+/* Goes as far as the first row, so that anyone who chooses a source knows whether this one works.
+ */
 static int reach_first_row(struct source *s, struct err *err)
 {
-        int r = begin(s, STAGE_GPUS, err);
+        int r = begin_stage(s, STAGE_GPUS, err);
         while (r == 0 && s->rounds.rows == 0 && s->stage != STAGE_PAUSE) {
                 int64_t until = s->begun_ns + OPEN_NS;
                 if (s->stage == STAGE_STREAM && clock_mono_ns() >= until)
                         break;
                 wait_for_input(s, s->stage == STAGE_STREAM ? until : INT64_MAX);
-                r = advance(s, err);
+                r = advance_round(s, err);
         }
         s->ready = r > 0;
         return MIN(r, 0);
@@ -450,14 +453,14 @@ static int find_program(struct source *s, struct err *err)
         if (helper_find(name, helper_path(), s->program, sizeof(s->program)))
                 return 0;
         if (!s->config.dcgmi)
-                return dcgm_failure_tell(DCGM_NOT_INSTALLED, "", s->config.root, err);
+                return dcgm_failure_report(DCGM_NOT_INSTALLED, "", s->config.root, err);
         struct stat st;
-        bool there = strchr(name, '/') && stat(name, &st) == 0;
+        bool present = strchr(name, '/') && stat(name, &st) == 0;
         snprintf(detail, sizeof(detail), "'%.90s' %s", name,
-                 !there                ? "does not exist"
+                 !present              ? "does not exist"
                  : S_ISDIR(st.st_mode) ? "is a folder"
                                        : "is not executable");
-        return dcgm_failure_tell(DCGM_NOT_A_PROGRAM, detail, s->config.root, err);
+        return dcgm_failure_report(DCGM_NOT_A_PROGRAM, detail, s->config.root, err);
 }
 
 /* dcgmi takes a path for a host's name unless it is called a socket. */

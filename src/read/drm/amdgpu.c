@@ -141,22 +141,22 @@ static struct raw throttle_of(struct drm_gpu *gpu, int64_t mono_ns, const struct
                 return drm_raw(bits);
         if (m->format == 1 && m->content >= 4 && gm_get(m, GM_THROTTLE, &status))
                 return drm_raw(old_throttle(status));
-        return drm_missing(m->f[GM_PPT_ACC].there ? STATE_BLANK : STATE_UNSUPPORTED);
+        return drm_missing(m->f[GM_PPT_ACC].present ? STATE_BLANK : STATE_UNSUPPORTED);
 }
 
-static struct raw scaled(const struct gpu_metrics *m, enum gm_field field)
+static struct raw scaled_field(const struct gpu_metrics *m, enum gm_field field)
 {
         double v;
         return gm_get_scaled(m, field, &v) ? drm_raw(v) : drm_missing(STATE_UNSUPPORTED);
 }
 
-static struct raw plain(const struct gpu_metrics *m, enum gm_field field)
+static struct raw plain_field(const struct gpu_metrics *m, enum gm_field field)
 {
         uint64_t v;
         return gm_get(m, field, &v) ? drm_raw((double)v) : drm_missing(STATE_UNSUPPORTED);
 }
 
-/* The first of two that is there. */
+/* The first of two present. */
 static struct raw first_of(struct raw a, struct raw b)
 {
         return a.state == STATE_OK ? a : b;
@@ -179,15 +179,15 @@ static bool is_mi200(const struct drm_gpu *gpu)
 }
 
 /*
- * In 2^-16 J. Tables before 1.4 do not tell the unit: MI200 counts in the same, others in what
+ * In 2^-16 J. Tables before 1.4 do not report the unit: MI200 counts in the same, others in what
  * nobody knows. Newer firmware without a counter has 32 ones in its 64 bits.
  */
 static struct raw energy_of(const struct drm_gpu *gpu)
 {
         const struct gpu_metrics *m = &gpu->table;
         uint64_t v;
-        bool told = m->content >= 4 || is_mi200(gpu);
-        if (!told || !gm_get(m, GM_ENERGY, &v) || v == UINT32_MAX)
+        bool reported = m->content >= 4 || is_mi200(gpu);
+        if (!reported || !gm_get(m, GM_ENERGY, &v) || v == UINT32_MAX)
                 return drm_missing(STATE_UNSUPPORTED);
         return drm_raw((double)v);
 }
@@ -203,19 +203,20 @@ static bool lacks_power(const struct drm_gpu *gpu)
 static void use_table(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells)
 {
         const struct gpu_metrics *m = &gpu->table;
-        cells[DRM_GFX_ACTIVITY] = scaled(m, GM_GFX_ACTIVITY);
-        cells[DRM_UMC_ACTIVITY] = scaled(m, GM_UMC_ACTIVITY);
+        cells[DRM_GFX_ACTIVITY] = scaled_field(m, GM_GFX_ACTIVITY);
+        cells[DRM_UMC_ACTIVITY] = scaled_field(m, GM_UMC_ACTIVITY);
         cells[DRM_SOCKET_POWER] =
-            first_of(scaled(m, GM_CURR_SOCKET_POWER), scaled(m, GM_SOCKET_POWER));
-        cells[DRM_TABLE_TEMP] = first_of(scaled(m, GM_TEMP_EDGE), scaled(m, GM_TEMP_GFX));
-        cells[DRM_TABLE_HOTSPOT] = scaled(m, GM_TEMP_HOTSPOT);
-        cells[DRM_TABLE_TEMP_MEM] = scaled(m, GM_TEMP_MEM);
+            first_of(scaled_field(m, GM_CURR_SOCKET_POWER), scaled_field(m, GM_SOCKET_POWER));
+        cells[DRM_TABLE_TEMP] =
+            first_of(scaled_field(m, GM_TEMP_EDGE), scaled_field(m, GM_TEMP_GFX));
+        cells[DRM_TABLE_HOTSPOT] = scaled_field(m, GM_TEMP_HOTSPOT);
+        cells[DRM_TABLE_TEMP_MEM] = scaled_field(m, GM_TEMP_MEM);
         cells[DRM_ENERGY_ACC] = energy_of(gpu);
-        cells[DRM_CLOCK] = first_of(plain(m, GM_GFXCLK), cells[DRM_CLOCK]);
-        cells[DRM_MEM_CLOCK] = first_of(plain(m, GM_UCLK), cells[DRM_MEM_CLOCK]);
+        cells[DRM_CLOCK] = first_of(plain_field(m, GM_GFXCLK), cells[DRM_CLOCK]);
+        cells[DRM_MEM_CLOCK] = first_of(plain_field(m, GM_UCLK), cells[DRM_MEM_CLOCK]);
         cells[DRM_XGMI_READ] = sum_rate(m, GM_XGMI_READ, &gpu->xgmi_read, mono_ns);
         cells[DRM_XGMI_WRITE] = sum_rate(m, GM_XGMI_WRITE, &gpu->xgmi_write, mono_ns);
-        cells[DRM_REPLAYS] = first_of(cells[DRM_REPLAYS], plain(m, GM_PCIE_REPLAY));
+        cells[DRM_REPLAYS] = first_of(cells[DRM_REPLAYS], plain_field(m, GM_PCIE_REPLAY));
         cells[DRM_THROTTLE] = throttle_of(gpu, mono_ns, cells);
         if (lacks_power(gpu))
                 cells[DRM_POWER] = cells[DRM_POWER_NOW] = cells[DRM_SOCKET_POWER] =
@@ -225,7 +226,7 @@ static void use_table(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells)
 /* Reads the table; when it cannot be understood, its values are missing with that reason. */
 static void read_table(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells)
 {
-        static const enum drm_field only_there[] = {
+        static const enum drm_field only_present[] = {
             DRM_GFX_ACTIVITY, DRM_UMC_ACTIVITY, DRM_SOCKET_POWER, DRM_ENERGY_ACC,
             DRM_XGMI_READ,    DRM_XGMI_WRITE,   DRM_THROTTLE,
         };
@@ -239,8 +240,8 @@ static void read_table(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells)
                 use_table(gpu, mono_ns, cells);
                 return;
         }
-        for (size_t i = 0; i < ARRAY_LEN(only_there); i++)
-                cells[only_there[i]] = drm_missing(why);
+        for (size_t i = 0; i < ARRAY_LEN(only_present); i++)
+                cells[only_present[i]] = drm_missing(why);
 }
 
 /* Some firmware has 655 % where it has no value; a little above 100 is rounding. */

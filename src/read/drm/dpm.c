@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define MHZ_MAX 100000 /* above it is no clock of a GPU */
+#define MHZ_MAX 100000 /* above it is not a clock of a GPU */
 
 /* The length of the label before the value, colon and spaces included; 0 when there is none. */
 static size_t label_len(const char *s, size_t n)

@@ -11,7 +11,7 @@ struct span {
         size_t n;
 };
 
-static bool starts(struct span key, const char *prefix, struct span *ret_rest)
+static bool span_starts(struct span key, const char *prefix, struct span *ret_rest)
 {
         size_t n = strlen(prefix);
         if (key.n <= n || memcmp(key.s, prefix, n) != 0)
@@ -20,12 +20,12 @@ static bool starts(struct span key, const char *prefix, struct span *ret_rest)
         return true;
 }
 
-static bool is(struct span a, const char *word)
+static bool span_is(struct span a, const char *word)
 {
         return a.n == strlen(word) && memcmp(a.s, word, a.n) == 0;
 }
 
-static void copy(char to[FDINFO_NAME_MAX], struct span from)
+static void copy_span(char to[FDINFO_NAME_MAX], struct span from)
 {
         size_t n = MIN(from.n, (size_t)FDINFO_NAME_MAX - 1);
         memcpy(to, from.s, n);
@@ -49,7 +49,7 @@ static bool read_amount(struct span value, uint64_t *ret)
         if (!num_parse_u64(value.s, digits, &v))
                 return false;
         for (size_t i = 0; i < ARRAY_LEN(units); i++) {
-                if (is(unit, units[i].unit))
+                if (span_is(unit, units[i].unit))
                         return !__builtin_mul_overflow(v, units[i].scale, ret);
         }
         return false;
@@ -58,14 +58,14 @@ static bool read_amount(struct span value, uint64_t *ret)
 static struct fdinfo_engine *engine_of(struct fdinfo *f, struct span name)
 {
         for (size_t i = 0; i < f->n_engines; i++) {
-                if (is(name, f->engines[i].name))
+                if (span_is(name, f->engines[i].name))
                         return &f->engines[i];
         }
         if (f->n_engines == FDINFO_ENGINES_MAX || name.n >= FDINFO_NAME_MAX)
                 return NULL;
         struct fdinfo_engine *e = &f->engines[f->n_engines++];
         *e = (struct fdinfo_engine){.capacity = 1};
-        copy(e->name, name);
+        copy_span(e->name, name);
         return e;
 }
 
@@ -73,7 +73,7 @@ static void set_region(struct fdinfo *f, struct span name, uint8_t rank, uint64_
 {
         struct fdinfo_region *r = NULL;
         for (size_t i = 0; i < f->n_regions; i++) {
-                if (is(name, f->regions[i].name))
+                if (span_is(name, f->regions[i].name))
                         r = &f->regions[i];
         }
         if (!r && (f->n_regions == FDINFO_REGIONS_MAX || name.n >= FDINFO_NAME_MAX))
@@ -81,7 +81,7 @@ static void set_region(struct fdinfo *f, struct span name, uint8_t rank, uint64_
         if (!r) {
                 r = &f->regions[f->n_regions++];
                 *r = (struct fdinfo_region){0};
-                copy(r->name, name);
+                copy_span(r->name, name);
         }
         if (rank >= r->rank) {
                 r->rank = rank;
@@ -129,7 +129,7 @@ static bool read_engine_key(struct fdinfo *f, struct span key, struct span value
         struct span name;
         for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
                 uint64_t v;
-                if (!starts(key, keys[i].prefix, &name))
+                if (!span_starts(key, keys[i].prefix, &name))
                         continue;
                 struct fdinfo_engine *e = read_amount(value, &v) ? engine_of(f, name) : NULL;
                 if (e)
@@ -148,24 +148,24 @@ static void read_memory_key(struct fdinfo *f, struct span key, struct span value
         struct span name;
         uint64_t v;
         for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-                if (starts(key, keys[i].prefix, &name) && read_amount(value, &v))
+                if (span_starts(key, keys[i].prefix, &name) && read_amount(value, &v))
                         set_region(f, name, keys[i].rank, v);
         }
 }
 
 static void read_line(struct fdinfo *f, struct span key, struct span value)
 {
-        if (is(key, "drm-driver"))
-                copy(f->driver, value);
-        else if (is(key, "drm-pdev"))
-                copy(f->pdev, value);
-        else if (is(key, "drm-client-id"))
+        if (span_is(key, "drm-driver"))
+                copy_span(f->driver, value);
+        else if (span_is(key, "drm-pdev"))
+                copy_span(f->pdev, value);
+        else if (span_is(key, "drm-client-id"))
                 f->has_client = num_parse_u64(value.s, value.n, &f->client);
         else if (!read_engine_key(f, key, value))
                 read_memory_key(f, key, value);
 }
 
-static struct span trim(const char *s, const char *end)
+static struct span trim_span(const char *s, const char *end)
 {
         while (s < end && (*s == ' ' || *s == '\t'))
                 s++;
@@ -186,7 +186,8 @@ bool fdinfo_parse(const char *text, size_t len, struct fdinfo *ret)
                 end = end ? end : stop;
                 const char *colon = memchr(s, ':', (size_t)(end - s));
                 if (colon && end - s > 4 && memcmp(s, "drm-", 4) == 0)
-                        read_line(&f, (struct span){s, (size_t)(colon - s)}, trim(colon + 1, end));
+                        read_line(&f, (struct span){s, (size_t)(colon - s)},
+                                  trim_span(colon + 1, end));
                 s = end + 1;
         }
         if (f.driver[0] == '\0')

@@ -1,5 +1,5 @@
 /*
- * What the kernel tells of one DRM client in /proc/PID/fdinfo/FD, as documented in the kernel's
+ * What the kernel reports one DRM client in /proc/PID/fdinfo/FD, as documented in the kernel's
  * drm-usage-stats. Pure parser; the scanner that finds the files is in drm_scan.h.
  */
 #pragma once
@@ -20,11 +20,11 @@ struct fdinfo_engine {
         uint64_t ns;           /* busy time for this client */
         uint64_t cycles;       /* busy cycles for this client */
         uint64_t total_cycles; /* cycles that passed, busy or not (xe) */
-        uint64_t max_hz;       /* the engine's highest clock; 0 when not told */
+        uint64_t max_hz;       /* the engine's highest clock; 0 when not reported */
         uint32_t capacity;     /* engines of this kind; at least 1 */
 };
 
-/* Memory of one kind: what is resident where the driver tells, else what is allocated. */
+/* Memory of one kind: what is resident where the driver reports, else what is allocated. */
 struct fdinfo_region {
         char name[FDINFO_NAME_MAX];
         uint8_t rank; /* how good the figure is: resident above memory above total */

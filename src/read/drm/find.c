@@ -75,7 +75,7 @@ static int open_link(const struct drm_gpu *gpu)
         return best;
 }
 
-/* hwmon's channels are told by their labels; a channel without one is the GPU's. */
+/* hwmon's channels are reported by their labels; a channel without one is the GPU's. */
 static void find_temperatures(struct drm_gpu *gpu)
 {
         for (unsigned i = 1; i <= 8; i++) {
@@ -235,7 +235,7 @@ static void add_node(struct search *s, const char *name)
 }
 
 /* A container may have the node of one partition, and not the GPU's. */
-static bool reachable(const struct search *s, const struct drm_gpu *gpu)
+static bool is_reachable(const struct search *s, const struct drm_gpu *gpu)
 {
         return s->nodes < 0 || faccessat(s->nodes, gpu->render, F_OK, 0) == 0 ||
                (gpu->card[0] && faccessat(s->nodes, gpu->card, F_OK, 0) == 0) ||
@@ -243,7 +243,7 @@ static bool reachable(const struct search *s, const struct drm_gpu *gpu)
 }
 
 /* Fills in a GPU of which path and nodes are known. False when it is not one to show. */
-static bool complete(struct search *s, struct drm_gpu *gpu)
+static bool complete_gpu(struct search *s, struct drm_gpu *gpu)
 {
         char driver[32];
         gpu->dir = drm_open_folder(AT_FDCWD, gpu->path);
@@ -256,7 +256,7 @@ static bool complete(struct search *s, struct drm_gpu *gpu)
         if (partition || nvidia || display || !driver[0])
                 return false;
         snprintf(gpu->pci, sizeof(gpu->pci), "%.23s", strrchr(gpu->path, '/') + 1);
-        if (!reachable(s, gpu)) {
+        if (!is_reachable(s, gpu)) {
                 s->passed->unreachable++;
                 return false;
         }
@@ -293,10 +293,10 @@ static const char *maker_of(const struct drm_gpu *gpu)
 static void set_model(struct drm_gpu *gpu, const char *name)
 {
         const char *maker = maker_of(gpu);
-        bool told = !maker[0] || strncmp(name, maker, strlen(maker)) == 0;
+        bool reported = !maker[0] || strncmp(name, maker, strlen(maker)) == 0;
         if (name[0])
-                snprintf(gpu->model, sizeof(gpu->model), "%s%s%.70s", told ? "" : maker,
-                         told ? "" : " ", name);
+                snprintf(gpu->model, sizeof(gpu->model), "%s%s%.70s", reported ? "" : maker,
+                         reported ? "" : " ", name);
         else if (maker[0])
                 snprintf(gpu->model, sizeof(gpu->model), "%s 0x%04x", maker, gpu->device);
         else if (gpu->vendor)
@@ -318,7 +318,7 @@ static void name_models(const char *root, struct drm_gpu *gpus, size_t n)
                 set_model(&gpus[i], names[i].name);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_gpus(const void *a, const void *b)
 {
         const struct drm_gpu *x = a, *y = b;
         return strcmp(x->pci, y->pci);
@@ -362,12 +362,12 @@ int drm_find_gpus(const char *root, struct drm_gpu *gpus, size_t max, size_t *re
         closedir(dir);
         size_t kept = 0;
         for (size_t i = 0; i < s.n; i++) {
-                if (complete(&s, &gpus[i]))
+                if (complete_gpu(&s, &gpus[i]))
                         gpus[kept++] = gpus[i];
                 else
                         drm_forget_gpu(&gpus[i]);
         }
-        qsort(gpus, kept, sizeof(*gpus), compare);
+        qsort(gpus, kept, sizeof(*gpus), compare_gpus);
         name_models(root, gpus, kept);
         *ret_n = kept;
         return 0;

@@ -31,7 +31,7 @@ enum drm_throttle {
 
 /* A counter and when it was read, for its rate. */
 struct drm_counter {
-        bool there;
+        bool present;
         double v;
         int64_t mono_ns;
 };
@@ -53,7 +53,7 @@ struct drm_gpu {
         int32_t ordinal, ordinals; /* its numbers by the brand's own counting */
         uint16_t vendor, device;
         uint8_t revision;
-        uint8_t tiles;    /* of an Intel GPU; 0 where the driver does not tell */
+        uint8_t tiles;    /* of an Intel GPU; 0 where the driver does not report */
         bool accelerator; /* for computing only: it shows no pictures */
         bool one_video;   /* amdgpu: the engine that encodes decodes too */
         char path[1024];  /* of the device's folder, links resolved */
@@ -95,17 +95,17 @@ int drm_find_gpus(const char *root, struct drm_gpu *gpus, size_t max, size_t *re
 bool drm_has_gpu(const char *root);
 /* Closes the folders. */
 void drm_forget_gpu(struct drm_gpu *gpu);
-/* Opens them anew when a GPU that was gone is back, under other numbers it may be. False while it
+/* Opens them again when a GPU that was gone is back, under other numbers it may be. False while it
  * is not. */
 bool drm_reopen_gpu(struct drm_gpu *gpu);
 
 /* A GPU of AMD's compute driver, or a partition of one. */
 struct drm_node {
         uint64_t place;  /* PCI address: the domain in bits 63 to 32, the rest in 15 to 0 */
-        unsigned render; /* the number of its render node; 0 when that is not told */
+        unsigned render; /* the number of its render node; 0 when that is not reported */
 };
 
-/* Reads one of the driver's list, whose text is taken apart. False for a node that is no GPU. */
+/* Reads one of the driver's list, whose text is taken apart. False for a node that is not a GPU. */
 bool drm_parse_node(char *text, struct drm_node *ret);
 /* Whether a partition of the GPU has its render node in the folder. */
 bool drm_has_partition_node(const char *root, const struct drm_gpu *gpu, int folder);
@@ -140,8 +140,8 @@ void drm_read_partition(struct drm_gpu *gpu);
 void drm_set_partition(struct drm_gpu *gpu, const char *compute, const char *memory);
 
 /*
- * Starts AMD's library (NULL: where it usually is) when GPUs lack something that it may tell. They
- * must have been read once. NULL when nothing is lacking, or the library may not be started.
+ * Starts AMD's library (NULL: where it usually is) when GPUs lack something that it may report.
+ * They must have been read once. NULL when nothing is lacking, or the library may not be started.
  */
 struct rocm *drm_rocm_open(const char *root, const char *library, struct drm_gpu *gpus, size_t n);
 /* Asks it for news, unless a GPU is asleep. rocm may be NULL. */

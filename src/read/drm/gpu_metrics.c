@@ -110,7 +110,7 @@ static const struct member v1_5[] = {
     PAST(2, 1),
 };
 
-/* Kernels between 6.10 and 6.12 had a 1.6 without partitions; the size tells the two apart. */
+/* Kernels between 6.10 and 6.12 had a 1.6 without partitions; the size distinguishes the two. */
 static const struct member v1_6_early[] = {
     HEAD_4,
     MANY(VCN_ACTIVITY, 2, 4),
@@ -195,12 +195,12 @@ struct layout {
         struct gm_units units;
 };
 
-/* Units: °C, percent and watts in 1.x; not told for APUs before 2.4 except for clocks. */
+/* Units: °C, percent and watts in 1.x; not reported for APUs before 2.4 except for clocks. */
 #define WHOLE                                                                                      \
         {                                                                                          \
                 1, 1, 1                                                                            \
         }
-#define NOT_TOLD                                                                                   \
+#define NOT_REPORTED                                                                               \
         {                                                                                          \
                 0, 0, 0                                                                            \
         }
@@ -215,10 +215,10 @@ static const struct layout layouts[] = {
     {1, 6, 1664, 168, ARRAY_LEN(v1_6), v1_6, WHOLE},
     {1, 7, 2208, 232, ARRAY_LEN(v1_7), v1_7, WHOLE},
     {1, 8, 3872, 440, ARRAY_LEN(v1_7), v1_7, WHOLE},
-    {2, 0, 120, 0, ARRAY_LEN(v2_0), v2_0, NOT_TOLD},
-    {2, 1, 120, 0, V2_1_MEMBERS, v2_4, NOT_TOLD},
-    {2, 2, 128, 0, V2_2_MEMBERS, v2_4, NOT_TOLD},
-    {2, 3, 152, 0, V2_3_MEMBERS, v2_4, NOT_TOLD},
+    {2, 0, 120, 0, ARRAY_LEN(v2_0), v2_0, NOT_REPORTED},
+    {2, 1, 120, 0, V2_1_MEMBERS, v2_4, NOT_REPORTED},
+    {2, 2, 128, 0, V2_2_MEMBERS, v2_4, NOT_REPORTED},
+    {2, 3, 152, 0, V2_3_MEMBERS, v2_4, NOT_REPORTED},
     {2, 4, 168, 0, ARRAY_LEN(v2_4), v2_4, {0.01, 0.01, 0.001}},
     {3, 0, 264, 0, ARRAY_LEN(v3_0), v3_0, {0, 1, 0.001}},
 };
@@ -230,7 +230,7 @@ struct cursor {
         bool ended;
 };
 
-static void align(struct cursor *c, size_t width)
+static void align_cursor(struct cursor *c, size_t width)
 {
         c->at = (c->at + width - 1) & ~(width - 1);
 }
@@ -249,7 +249,7 @@ static uint64_t gpu_metrics_take(struct cursor *c, size_t width)
 }
 
 /* The firmware leaves all bits set where it has no value. */
-static bool is_there(uint64_t v, size_t width)
+static bool is_present(uint64_t v, size_t width)
 {
         return v != (width < 8 ? ((uint64_t)1 << (8 * width)) - 1 : UINT64_MAX);
 }
@@ -265,8 +265,8 @@ static void take_value(struct cursor *c, size_t width, size_t count, struct gm_v
                         continue;
                 ret->v[i] = v;
                 ret->n = (uint8_t)(i + 1);
-                if (is_there(v, width))
-                        ret->there |= (uint8_t)(1u << i);
+                if (is_present(v, width))
+                        ret->present |= (uint8_t)(1u << i);
         }
 }
 
@@ -278,8 +278,8 @@ static void take_records(struct cursor *c, size_t record, struct gm_partition *r
                 for (size_t i = 0; i < GM_INSTANCES_MAX; i++) {
                         uint64_t v = gpu_metrics_take(c, 4);
                         ret[p].busy[i] = (uint32_t)v;
-                        if (is_there(v, 4))
-                                ret[p].there |= (uint8_t)(1u << i);
+                        if (is_present(v, 4))
+                                ret[p].present |= (uint8_t)(1u << i);
                 }
                 c->at = start + record;
         }
@@ -336,7 +336,7 @@ static const uint8_t attributes[] = {
 };
 
 /*
- * A count, then for each attribute 64 bits that tell its unit, type, number and how many values
+ * A count, then for each attribute 64 bits that report its unit, type, number and how many values
  * follow. Types are bytes to 64 bits, unsigned and signed in turn.
  */
 static bool walk_attributes(struct cursor *c, struct gpu_metrics *m)
@@ -368,11 +368,11 @@ static const struct layout *find_layout(uint8_t format, uint8_t content, size_t 
         return NULL;
 }
 
-static void walk(const struct layout *l, struct cursor *c, struct gpu_metrics *m)
+static void walk_layout(const struct layout *l, struct cursor *c, struct gpu_metrics *m)
 {
         for (size_t i = 0; i < l->n && !c->ended; i++) {
                 struct member w = l->members[i];
-                align(c, w.width);
+                align_cursor(c, w.width);
                 if (w.field == RECORDS)
                         take_records(c, l->record, m->partitions);
                 else
@@ -401,8 +401,8 @@ enum gm_result gpu_metrics_decode(const void *data, size_t len, struct gpu_metri
         if (!l)
                 return known ? GM_WRONG_SIZE : GM_UNKNOWN_VERSION;
         struct gpu_metrics m = {.format = format, .content = content, .units = l->units};
-        walk(l, &c, &m);
-        align(&c, 8);
+        walk_layout(l, &c, &m);
+        align_cursor(&c, 8);
         if (c.ended || c.at != size)
                 return GM_WRONG_SIZE;
         *ret = m;
@@ -436,7 +436,7 @@ const char *gm_field_name(enum gm_field field)
 
 bool gm_get(const struct gpu_metrics *m, enum gm_field field, uint64_t *ret)
 {
-        if (!(m->f[field].there & 1))
+        if (!(m->f[field].present & 1))
                 return false;
         *ret = m->f[field].v[0];
         return true;
@@ -466,8 +466,8 @@ bool gm_sum(const struct gpu_metrics *m, enum gm_field field, uint64_t *ret)
         const struct gm_value *c = &m->f[field];
         uint64_t sum = 0;
         for (size_t i = 0; i < c->n; i++)
-                sum += c->there & (1u << i) ? c->v[i] : 0;
-        if (!c->there)
+                sum += c->present & (1u << i) ? c->v[i] : 0;
+        if (!c->present)
                 return false;
         *ret = sum;
         return true;
@@ -479,7 +479,7 @@ bool gm_partition_busy(const struct gpu_metrics *m, size_t partition, double *re
         double sum = 0;
         unsigned n = 0;
         for (size_t i = 0; i < GM_INSTANCES_MAX; i++) {
-                if (p->there & (1u << i)) {
+                if (p->present & (1u << i)) {
                         sum += p->busy[i];
                         n++;
                 }

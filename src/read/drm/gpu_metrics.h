@@ -1,6 +1,7 @@
 /*
  * amdgpu's gpu_metrics file: a versioned binary table that the firmware fills. Pure functions; the
- * layouts are those of the kernel's kgd_pp_interface.h, told by format, content revision and size.
+ * layouts are those of the kernel's kgd_pp_interface.h, reported by format, content revision and
+ * size.
  */
 #pragma once
 
@@ -66,13 +67,13 @@ enum gm_field {
 struct gm_value {
         uint64_t v[GM_INSTANCES_MAX];
         uint8_t n;
-        uint8_t there; /* a bit an instance; the firmware marks what it lacks with all ones */
+        uint8_t present; /* a bit an instance; the firmware marks what it lacks with all ones */
 };
 
 /* How busy each of a compute partition's shader complexes was, in percent. */
 struct gm_partition {
         uint32_t busy[GM_INSTANCES_MAX];
-        uint8_t there;
+        uint8_t present;
 };
 
 /* What one unit of the table is; 0 where the kernel does not say, so the value is not used. */
@@ -104,7 +105,7 @@ const char *gm_field_name(enum gm_field field);
 bool gm_get(const struct gpu_metrics *m, enum gm_field field, uint64_t *ret);
 /* The first instance in °C, percent or watts; false where the unit is not known either. */
 bool gm_get_scaled(const struct gpu_metrics *m, enum gm_field field, double *ret);
-/* The sum of the instances that are there; false when none is. */
+/* The sum of the instances present; false when none is. */
 bool gm_sum(const struct gpu_metrics *m, enum gm_field field, uint64_t *ret);
 /* The mean busy share of a partition, in percent. False when nothing is known of it. */
 bool gm_partition_busy(const struct gpu_metrics *m, size_t partition, double *ret);

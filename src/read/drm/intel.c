@@ -55,7 +55,7 @@ static struct raw read_throttle(const struct drm_gpu *gpu)
         return drm_raw(bits ? bits : DRM_THROTTLE_OTHER);
 }
 
-/* Some kernels tell how much memory the card has; what is used comes from the clients. */
+/* Some kernels say how much memory the card has; what is used comes from the clients. */
 static struct raw read_memory(const struct drm_gpu *gpu)
 {
         char name[48];

@@ -81,9 +81,9 @@ bool drm_shows_pictures(const struct drm_gpu *gpu)
 struct raw drm_rate(struct drm_counter *before, double v, int64_t mono_ns)
 {
         struct drm_counter old = *before;
-        *before = (struct drm_counter){.there = true, .v = v, .mono_ns = mono_ns};
+        *before = (struct drm_counter){.present = true, .v = v, .mono_ns = mono_ns};
         struct value rate =
-            value_rate(value_ok(v), old.there ? value_ok(old.v) : value_missing(STATE_BLANK),
+            value_rate(value_ok(v), old.present ? value_ok(old.v) : value_missing(STATE_BLANK),
                        clock_to_seconds(mono_ns - old.mono_ns));
         return value_is_set(rate) ? drm_raw(rate.v) : drm_missing((enum state)rate.state);
 }

@@ -50,7 +50,7 @@ static void free_rocm(struct crew *crew)
 }
 
 /* It stays loaded: other parts of ROCm may have come with it. */
-static bool load(struct rocm_lib *lib, const char *path)
+static bool load_rocm(struct rocm_lib *lib, const char *path)
 {
         static const char *const usual[] = {"librocm_smi64.so.1", "librocm_smi64.so.7",
                                             "librocm_smi64.so", "/opt/rocm/lib/librocm_smi64.so"};
@@ -185,7 +185,7 @@ static bool wait_for_question(struct rocm *r)
         return go;
 }
 
-static void publish(struct rocm *r, size_t i, const struct rocm_values *v)
+static void publish_values(struct rocm *r, size_t i, const struct rocm_values *v)
 {
         crew_lock(&r->crew);
         r->values[i] = *v;
@@ -197,7 +197,7 @@ static void serve_request(struct rocm *r)
         struct rocm_values v;
         for (size_t i = 0; i < r->n; i++) {
                 rocm_prepare(&r->lib, &r->targets[i], &v);
-                publish(r, i, &v);
+                publish_values(r, i, &v);
         }
         while (wait_for_question(r)) {
                 for (size_t i = 0; i < r->n; i++) {
@@ -207,7 +207,7 @@ static void serve_request(struct rocm *r)
                         rocm_get(r, i, &v);
                         v.sent = read_links(&r->lib, t);
                         v.mono_ns = clock_mono_ns();
-                        publish(r, i, &v);
+                        publish_values(r, i, &v);
                 }
         }
         for (size_t i = 0; i < r->n; i++) {
@@ -219,7 +219,7 @@ static void serve_request(struct rocm *r)
 static void watch_links(void *arg)
 {
         struct rocm *r = arg;
-        if (load(&r->lib, r->path) && r->lib.init(0) == RSMI_SUCCESS) {
+        if (load_rocm(&r->lib, r->path) && r->lib.init(0) == RSMI_SUCCESS) {
                 serve_request(r);
                 r->lib.shut_down();
         }
@@ -254,7 +254,7 @@ void rocm_query(struct rocm *r)
 {
         crew_lock(&r->crew);
         r->asked = true;
-        crew_tell(&r->crew);
+        crew_request_stop(&r->crew);
         crew_unlock(&r->crew);
 }
 

@@ -1,6 +1,6 @@
 /*
- * What AMD's ROCm SMI library tells and sysfs does not: traffic on the links between GPUs, and how
- * a GPU is divided, under older drivers. The library is loaded when it is there. It runs on a
+ * What AMD's ROCm SMI library reports and sysfs does not: traffic on the links between GPUs, and
+ * how a GPU is divided, under older drivers. The library is loaded when it is present. It runs on a
  * thread of its own, as a call may wait for another program's lock; only GPUs that are awake and
  * stay so are asked about.
  */
@@ -31,7 +31,7 @@ struct rocm;
 
 /* Starts the thread. path is the library's, NULL for the usual places. NULL when that fails. */
 struct rocm *rocm_open(const char *path, const struct rocm_gpu *gpus, size_t n);
-/* Ends it; a thread that is stuck in the library is left behind. NULL is fine. */
+/* Ends it; a thread that is stuck in the library is left behind. NULL is allowed. */
 void rocm_close(struct rocm *r);
 /* Asks for news of all GPUs; the answer is for a later rocm_get. Never waits. */
 void rocm_query(struct rocm *r);

@@ -9,9 +9,9 @@
 
 #define FRESH_NS (2 * NS_PER_S)
 
-/* What the library is needed for; false when sysfs tells all. A GPU that may fall asleep is not
+/* What the library is needed for; false when sysfs reports all. A GPU that may fall asleep is not
  * asked about: counters would keep it awake. */
-static bool lacks(const struct drm_gpu *gpu, struct rocm_gpu *ret)
+static bool lacks_values(const struct drm_gpu *gpu, struct rocm_gpu *ret)
 {
         if (gpu->kind != DRM_KIND_AMDGPU || drm_suspend_delay_ns(gpu) > 0)
                 return false;
@@ -24,7 +24,7 @@ static bool lacks(const struct drm_gpu *gpu, struct rocm_gpu *ret)
         return ret->links || ret->partitions;
 }
 
-/* Starting the library looks at every AMD GPU, so it waits for none to be asleep. */
+/* Starting the library examines every AMD GPU, so it waits for none to be asleep. */
 static bool any_asleep(const struct drm_gpu *gpus, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
@@ -42,7 +42,7 @@ struct rocm *drm_rocm_open(const char *root, const char *library, struct drm_gpu
         if ((root[0] && !library) || any_asleep(gpus, n))
                 return NULL;
         for (size_t i = 0; i < n; i++) {
-                gpus[i].asked = lacks(&gpus[i], &wanted[n_wanted]);
+                gpus[i].asked = lacks_values(&gpus[i], &wanted[n_wanted]);
                 gpus[i].rocm = n_wanted;
                 n_wanted += gpus[i].asked;
         }

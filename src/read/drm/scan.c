@@ -19,10 +19,10 @@
  * the others have their turn in the next. New ones are looked through at once, and as long as they
  * are young at every scan: programs open the GPU some time after they have started.
  */
-#define LOOK_AGAIN_NS (5 * NS_PER_S)
-#define LOOK_AGAIN_BUDGET_NS (10 * NS_PER_MS)
+#define RESCAN_NS (5 * NS_PER_S)
+#define RESCAN_BUDGET_NS (10 * NS_PER_MS)
 #define YOUNG_NS (30 * NS_PER_S)
-/* A counter that stays below its highest value for so many scans has begun anew. */
+/* A counter that stays below its highest value for so many scans has begun again. */
 #define FALLS_MAX 3
 #define NODE_FOLDER "/dev/dri/"
 #define COMPUTE_NODE "/dev/kfd"
@@ -77,7 +77,7 @@ static enum scan_class class_of(const char *name)
 }
 
 /* The number of an engine's name; SCAN_ENGINE_NAMES_MAX when there are too many. */
-static size_t intern(struct drm_scan *s, const char *name)
+static size_t intern_engine(struct drm_scan *s, const char *name)
 {
         for (size_t i = 0; i < s->n_names; i++) {
                 if (strcmp(s->names[i], name) == 0)
@@ -94,7 +94,7 @@ static size_t intern(struct drm_scan *s, const char *name)
 static bool take_engine(struct drm_scan *s, const struct fdinfo_engine *from,
                         struct scan_engine *ret)
 {
-        size_t name = intern(s, from->name);
+        size_t name = intern_engine(s, from->name);
         bool cycles = from->has_cycles && (from->has_total || from->max_hz > 0);
         if (name == SCAN_ENGINE_NAMES_MAX || (!from->has_ns && !cycles))
                 return false;
@@ -109,7 +109,7 @@ static bool take_engine(struct drm_scan *s, const struct fdinfo_engine *from,
 }
 
 /* A counter may fall for a moment: the kernel asks to keep the larger value until it catches up. */
-static void hold(struct scan_engine *now, const struct scan_engine *before)
+static void keep_larger(struct scan_engine *now, const struct scan_engine *before)
 {
         if (now->busy >= before->busy)
                 return;
@@ -120,8 +120,8 @@ static void hold(struct scan_engine *now, const struct scan_engine *before)
 }
 
 /* The share of the time since the scan before in which the engines were busy. */
-static struct value share(const struct scan_engine *now, const struct scan_engine *before,
-                          int64_t elapsed_ns)
+static struct value engine_share(const struct scan_engine *now, const struct scan_engine *before,
+                                 int64_t elapsed_ns)
 {
         double passed = (double)elapsed_ns;
         if (now->has_total)
@@ -144,8 +144,8 @@ static const struct scan_engine *same_engine(const struct scan_client *c, uint8_
 
 /* Adds what each engine did to shares, by engine name. False when a counter was reset: what it did
  * is not known, and adds nothing. */
-static bool account(const struct drm_scan *s, struct scan_client *c,
-                    const struct scan_client *before, double shares[SCAN_ENGINE_NAMES_MAX])
+static bool account_client(const struct drm_scan *s, struct scan_client *c,
+                           const struct scan_client *before, double shares[SCAN_ENGINE_NAMES_MAX])
 {
         bool known = true;
         for (size_t i = 0; i < c->n; i++) {
@@ -153,8 +153,8 @@ static bool account(const struct drm_scan *s, struct scan_client *c,
                 const struct scan_engine *old = same_engine(before, e->name);
                 if (!old)
                         continue;
-                hold(e, old);
-                struct value v = share(e, old, s->now_ns - s->before_ns);
+                keep_larger(e, old);
+                struct value v = engine_share(e, old, s->now_ns - s->before_ns);
                 shares[e->name] += value_or(v, 0);
                 known &= v.state != STATE_ERROR;
         }
@@ -190,7 +190,7 @@ struct gather {
         int64_t first_ns; /* on the others */
 };
 
-static double largest(const double shares[SCAN_ENGINE_NAMES_MAX], size_t n)
+static double largest_share(const double shares[SCAN_ENGINE_NAMES_MAX], size_t n)
 {
         double most = 0;
         for (size_t i = 0; i < n; i++)
@@ -222,14 +222,14 @@ static void take_client(struct gather *g, size_t gpu, const struct fdinfo *f)
         const struct scan_client *before =
             f->has_client ? scan_find_client(&s->clients[~s->round & 1], c.gpu, c.id) : NULL;
         double shares[SCAN_ENGINE_NAMES_MAX] = {0};
-        if (!account(s, &c, before, shares))
+        if (!account_client(s, &c, before, shares))
                 use->state = STATE_ERROR;
         for (size_t i = 0; i < s->n_names; i++)
                 s->shares[gpu][i] += shares[i];
         struct scan_device *d = &s->devices[gpu];
         for (size_t i = 0; i < c.n; i++)
                 d->has[s->classes[c.engines[i].name]] = true;
-        use->util = MIN(use->util + largest(shares, s->n_names), 1.0);
+        use->util = MIN(use->util + largest_share(shares, s->n_names), 1.0);
         use->encode = MIN(use->encode + class_share(s, shares, SCAN_ENCODE), 1.0);
         use->decode = MIN(use->decode + class_share(s, shares, SCAN_DECODE), 1.0);
         use->clients++;
@@ -288,8 +288,8 @@ static void read_descriptor(struct gather *g, const char *fd, const char *node)
         take_client(g, gpu, &f);
 }
 
-/* Only what points below /dev/dri is opened: others' fdinfo can be slow, and tells us nothing. */
-static void look_at_link(struct gather *g, int folder, const char *fd)
+/* Only what points below /dev/dri is opened: others' fdinfo can be slow, and reports us nothing. */
+static void read_link_of_fd(struct gather *g, int folder, const char *fd)
 {
         char target[64];
         ssize_t n = readlinkat(folder, fd, target, sizeof(target) - 1);
@@ -309,10 +309,10 @@ struct fd_visit {
 static void visit_fd(void *arg, const struct numbered *entry)
 {
         const struct fd_visit *v = arg;
-        look_at_link(v->gather, v->folder, entry->name);
+        read_link_of_fd(v->gather, v->folder, entry->name);
 }
 
-static void look_through(struct gather *g)
+static void read_folders(struct gather *g)
 {
         struct drm_scan *s = g->s;
         char path[32];
@@ -339,7 +339,7 @@ static bool is_due(const struct gather *g, const struct scan_visit *p)
                 return g->first_ns < g->s->first_budget_ns;
         if (p->holds_gpu || (p->born_ns > 0 && now - p->born_ns < YOUNG_NS))
                 return true;
-        return now - p->looked_ns >= LOOK_AGAIN_NS && g->spent_ns < LOOK_AGAIN_BUDGET_NS;
+        return now - p->checked_ns >= RESCAN_NS && g->spent_ns < RESCAN_BUDGET_NS;
 }
 
 /* Looks through a process and notes what that cost; processes with a GPU are on no budget. */
@@ -348,7 +348,7 @@ static void visit_now(struct gather *g, struct scan_visit *p, const struct scan_
         int64_t start = clock_mono_ns();
         g->pid = p->pid;
         g->holds_gpu = g->computes = false;
-        look_through(g);
+        read_folders(g);
         p->holds_gpu = g->holds_gpu;
         p->denied = g->denied;
         int64_t spent = clock_mono_ns() - start;
@@ -362,13 +362,13 @@ static void visit_process(struct gather *g, const struct listed *entry)
 {
         struct drm_scan *s = g->s;
         uint32_t pid = (uint32_t)entry->pid;
-        struct scan_visit p = {.pid = pid, .inode = entry->inode, .looked_ns = s->now_ns};
+        struct scan_visit p = {.pid = pid, .inode = entry->inode, .checked_ns = s->now_ns};
         const struct scan_visit *old = scan_find_process(&s->processes[~s->round & 1], pid);
         if (old && old->inode != p.inode)
                 old = NULL; /* a pid that was used again has another inode */
         p.born_ns = old ? old->born_ns : s->before_ns > 0 ? s->now_ns : 0;
         if (!is_due(g, old)) {
-                p.looked_ns = old ? old->looked_ns : 0;
+                p.checked_ns = old ? old->checked_ns : 0;
                 p.denied = old && old->denied;
                 p.unseen = !old || old->unseen;
         } else {
@@ -384,7 +384,7 @@ static void finish_device(const struct drm_scan *s, const double shares[SCAN_ENG
                           struct scan_device *d)
 {
         d->has_util = s->before_ns > 0 && s->whole_before && s->unseen == 0;
-        d->busiest = largest(shares, s->n_names);
+        d->busiest = largest_share(shares, s->n_names);
         for (size_t i = 0; i < s->n_names; i++) {
                 double *util = &d->util[s->classes[i]];
                 *util = MIN(MAX(*util, shares[i]), 1.0);

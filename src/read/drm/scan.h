@@ -84,8 +84,8 @@ struct scan_visit {
         bool denied; /* the user may not look into it */
         bool unseen; /* never looked through: a scan's budget was spent before its turn */
         uint64_t inode;
-        int64_t born_ns; /* when it was first seen; 0 when it was there before the first scan */
-        int64_t looked_ns;
+        int64_t born_ns; /* when it was first seen; 0 when it was present before the first scan */
+        int64_t checked_ns;
 };
 
 struct scan_table {

@@ -80,7 +80,7 @@ static int add_fields(struct source *s, struct err *err)
 }
 
 /* Finds out who sleeps, without waking anybody, and looks through the processes. */
-static int look_around(struct source *s, int64_t now_ns)
+static int sample_all(struct source *s, int64_t now_ns)
 {
         for (size_t i = 0; i < s->n; i++) {
                 struct drm_gpu *gpu = &s->gpus[i];
@@ -260,7 +260,7 @@ static int put_gpu(struct source *s, size_t i, int64_t now_ns)
 
 static int read_all(struct source *s, int64_t now_ns)
 {
-        int r = look_around(s, now_ns);
+        int r = sample_all(s, now_ns);
         batcher_clear(&s->batcher);
         for (size_t i = 0; r == 0 && i < s->n; i++)
                 r = put_gpu(s, i, now_ns);

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#define FAMILIES_EVERY_NS (30 * NS_PER_S) /* it looks at all processes of this user */
+#define FAMILIES_EVERY_NS (30 * NS_PER_S) /* it examines all processes of this user */
 
 /* The CPU time of a server's front ends. Which is the busiest may change, so growth is added up. */
 struct front_times {
@@ -35,7 +35,7 @@ struct engines {
         uint16_t ports[SERVINGS_MAX]; /* on this host; 0 elsewhere */
         struct engine_family families[SERVINGS_MAX];
         struct front_times fronts[SERVINGS_MAX];
-        int64_t families_ns; /* when they were looked for last */
+        int64_t families_ns; /* when they were searched for last */
 };
 
 static void engines_take_answer(void *arg, size_t i, const char *text, size_t len, const char *why,

@@ -1,7 +1,7 @@
 /*
  * What a model server writes at /metrics, turned into a reading in one vocabulary; families.def
  * says which family is which figure. The text is a stranger's: bounded, and nothing in it is
- * believed that is no number of 0 or more.
+ * believed that is not a number of 0 or more.
  */
 #pragma once
 

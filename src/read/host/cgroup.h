@@ -1,6 +1,6 @@
 /*
  * Control groups, version 1 and 2: where a process is, where that is mounted, and what the group
- * used. The parsers are pure; cgroup_read and its kin read files below a root folder.
+ * used. The parsers are pure; cgroup_read and similar variables read files below a root folder.
  */
 #pragma once
 

@@ -59,7 +59,7 @@ static bool to_parent(char *folder, const char *point)
 }
 
 /* The smallest limit on the way up. A group may use no more than those around it. */
-static struct value tightest(const struct group *g, enum cgroup_kind kind, const char *file)
+static struct value tightest_limit(const struct group *g, enum cgroup_kind kind, const char *file)
 {
         char folder[FOLDER_MAX], buf[FILE_MAX];
         uint64_t least = UINT64_MAX, v;
@@ -82,7 +82,7 @@ static bool quota_in(const struct group *g, enum cgroup_kind kind, const char *f
         }
         uint64_t quota, period;
         ssize_t n = read_in(g->root, folder, "cpu.cfs_quota_us", buf);
-        if (n <= 0 || !cgroup_parse_one(buf, (size_t)n, &quota)) /* -1 is no quota */
+        if (n <= 0 || !cgroup_parse_one(buf, (size_t)n, &quota)) /* -1 is not a quota */
                 return false;
         n = read_in(g->root, folder, "cpu.cfs_period_us", buf);
         if (n <= 0 || !cgroup_parse_one(buf, (size_t)n, &period) || period == 0)
@@ -163,7 +163,7 @@ static void add_io(const struct cgroup_io *io, void *arg)
 }
 
 /* Only version 2 charges written-back pages to the group that wrote them; version 1 charges the
- * root, so its counters tell nothing about ordinary writes and are not used. */
+ * root, so its counters say nothing about ordinary writes and are not used. */
 static void read_io(const struct group *g, struct cgroup_counters *ret)
 {
         char folder[FOLDER_MAX], buf[FILE_MAX];
@@ -181,7 +181,7 @@ static void read_io(const struct group *g, struct cgroup_counters *ret)
 }
 
 /* Version 2 first; a hybrid machine has its controllers in version 1. */
-static struct value either(struct value a, struct value b)
+static struct value first_set(struct value a, struct value b)
 {
         return value_is_set(a) || b.state == STATE_UNSUPPORTED ? a : b;
 }
@@ -192,13 +192,13 @@ void cgroup_read(int root, const struct cgroup_mounts *m, const struct cgroup_pa
         struct group g = {root, m, p};
         *ret = (struct cgroup_counters){0};
         ret->cpu_s = read_cpu(&g);
-        ret->memory = either(read_one(&g, CGROUP_UNIFIED, "memory.current"),
-                             read_one(&g, CGROUP_MEMORY, "memory.usage_in_bytes"));
-        ret->memory_peak = either(read_one(&g, CGROUP_UNIFIED, "memory.peak"),
-                                  read_one(&g, CGROUP_MEMORY, "memory.max_usage_in_bytes"));
-        ret->memory_limit = tightest(&g, CGROUP_UNIFIED, "memory.max");
+        ret->memory = first_set(read_one(&g, CGROUP_UNIFIED, "memory.current"),
+                                read_one(&g, CGROUP_MEMORY, "memory.usage_in_bytes"));
+        ret->memory_peak = first_set(read_one(&g, CGROUP_UNIFIED, "memory.peak"),
+                                     read_one(&g, CGROUP_MEMORY, "memory.max_usage_in_bytes"));
+        ret->memory_limit = tightest_limit(&g, CGROUP_UNIFIED, "memory.max");
         if (!value_is_set(ret->memory_limit))
-                ret->memory_limit = tightest(&g, CGROUP_MEMORY, "memory.limit_in_bytes");
+                ret->memory_limit = tightest_limit(&g, CGROUP_MEMORY, "memory.limit_in_bytes");
         ret->quota = read_quota(&g, CGROUP_UNIFIED);
         if (!value_is_set(ret->quota))
                 ret->quota = read_quota(&g, CGROUP_CPU);

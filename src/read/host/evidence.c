@@ -14,8 +14,8 @@ struct gpu_totals {
 struct evidence_reader {
         struct holders *holders;
         size_t n_gpus;
-        bool known;                   /* the source tells who holds a GPU */
-        uint32_t told[HOST_GPUS_MAX]; /* holders that it told of */
+        bool known;                       /* the source says who holds a GPU */
+        uint32_t reported[HOST_GPUS_MAX]; /* holders that it reported */
         struct gpu_totals totals[HOST_GPUS_MAX];
         struct scan_group before[SCAN_GROUPS];
 };
@@ -63,7 +63,7 @@ void evidence_hold(struct evidence_reader *e, struct scanner *scanner, size_t n_
         size_t n_holders = 0;
         e->n_gpus = MIN(n_gpus, (size_t)HOST_GPUS_MAX);
         e->known = known;
-        memset(e->told, 0, sizeof(e->told));
+        memset(e->reported, 0, sizeof(e->reported));
         for (size_t i = 0; known && i < n; i++) {
                 if (list[i].gpu >= e->n_gpus || list[i].pid <= 0)
                         continue;
@@ -71,7 +71,7 @@ void evidence_hold(struct evidence_reader *e, struct scanner *scanner, size_t n_
                 if (!h || (h->groups & SCAN_GROUP_BIT(list[i].gpu)))
                         continue;
                 h->groups |= SCAN_GROUP_BIT(list[i].gpu);
-                e->told[list[i].gpu]++;
+                e->reported[list[i].gpu]++;
         }
         scanner_set_holders(scanner, holders, n_holders);
 }
@@ -128,15 +128,15 @@ static void fill_gpu(struct evidence_reader *e, struct scanner *scanner, bool ha
                      size_t gpu, struct host *ret)
 {
         struct value *v = ret->evidence[gpu].e;
-        bool held = e->told[gpu] > 0;
+        bool held = e->reported[gpu] > 0;
         size_t group = held ? gpu : SCAN_COMMAND;
         const struct scan_group *g = scanner_group(scanner, group);
         add_growth(&e->totals[gpu], g, &e->before[group]);
         if (e->known) {
                 uint64_t seen = held ? g->holders : 0;
-                v[EVIDENCE_HOLDERS] = value_ok(e->told[gpu]);
+                v[EVIDENCE_HOLDERS] = value_ok(e->reported[gpu]);
                 v[EVIDENCE_HOLDERS_HIDDEN] =
-                    value_ok((double)(e->told[gpu] - MIN(seen, (uint64_t)e->told[gpu])));
+                    value_ok((double)(e->reported[gpu] - MIN(seen, (uint64_t)e->reported[gpu])));
         }
         if (g->holders > 0)
                 fill_processes(e, &e->totals[gpu], g, group, (double)scanner_clock_ticks(scanner),

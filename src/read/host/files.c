@@ -11,7 +11,7 @@ int files_open_root(const char *root)
         return fd < 0 ? -errno : fd;
 }
 
-static const char *relative(const char *path)
+static const char *relative_path(const char *path)
 {
         while (*path == '/')
                 path++;
@@ -21,7 +21,7 @@ static const char *relative(const char *path)
 int files_open(int dir, const char *path)
 {
         /* A pipe in a strange tree must not hold us up. */
-        int fd = openat(dir, relative(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        int fd = openat(dir, relative_path(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         return fd < 0 ? -errno : fd;
 }
 
@@ -60,7 +60,7 @@ ssize_t files_read(int dir, const char *path, char *buf, size_t size)
 
 bool files_exist(int dir, const char *path)
 {
-        return faccessat(dir, relative(path), F_OK, 0) == 0;
+        return faccessat(dir, relative_path(path), F_OK, 0) == 0;
 }
 
 struct value files_missing(ssize_t error)

@@ -10,18 +10,18 @@
 #define READS_A_TICK 16            /* each is a page, as the kernel writes them */
 #define TEXT_MAX ((size_t)8 << 20) /* a process with more maps than that is not looked through */
 
-void framework_init(struct framework_look *l)
+void framework_init(struct framework_search *l)
 {
         l->fd = -1;
 }
 
-void framework_finish(struct framework_look *l)
+void framework_finish(struct framework_search *l)
 {
         closep(&l->fd);
         l->fd = -1;
 }
 
-int framework_begin(struct framework_look *l, int proc, int32_t pid)
+int framework_begin(struct framework_search *l, int proc, int32_t pid)
 {
         char path[32];
         snprintf(path, sizeof(path), "%d/maps", pid);
@@ -34,7 +34,7 @@ int framework_begin(struct framework_look *l, int proc, int32_t pid)
         return 0;
 }
 
-static bool shows(const char *text, size_t n, const char *words)
+static bool text_has_word(const char *text, size_t n, const char *words)
 {
         while (*words) {
                 size_t len = strcspn(words, " ");
@@ -49,14 +49,15 @@ static bool shows(const char *text, size_t n, const char *words)
 unsigned framework_scan(const char *text, size_t n, unsigned found)
 {
         for (unsigned i = FRAMEWORK_NONE + 1; i < FRAMEWORK_COUNT; i++) {
-                if (!(found & 1u << i) && shows(text, n, framework_mapped((enum framework)i)))
+                if (!(found & 1u << i) &&
+                    text_has_word(text, n, framework_mapped((enum framework)i)))
                         found |= 1u << i;
         }
         return found;
 }
 
 /* Bytes read, 0 at the end, or a negative errno. */
-static ssize_t read_piece(struct framework_look *l)
+static ssize_t read_piece(struct framework_search *l)
 {
         ssize_t n = read(l->fd, l->text + l->tail, sizeof(l->text) - l->tail);
         if (n <= 0)
@@ -69,7 +70,7 @@ static ssize_t read_piece(struct framework_look *l)
         return n;
 }
 
-bool framework_go_on(struct framework_look *l, struct value *ret)
+bool framework_go_on(struct framework_search *l, struct value *ret)
 {
         ssize_t n = 0;
         for (unsigned i = 0; i < READS_A_TICK; i++) {

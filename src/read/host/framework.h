@@ -1,14 +1,14 @@
 /*
  * What a process computes with, by the files it has mapped. /proc/PID/maps may be half a megabyte
- * and takes the kernel some milliseconds, so a look goes on from tick to tick, a piece at a time.
+ * and takes the kernel some milliseconds, so a look continues from tick to tick, a piece at a time.
  */
 #pragma once
 
 #include "model/host.h"
 
-#define FRAMEWORK_TAIL 64 /* longer than what is looked for: a path may be cut between pieces */
+#define FRAMEWORK_TAIL 64 /* longer than what is searched for: a path may be cut between pieces */
 
-struct framework_look {
+struct framework_search {
         int fd; /* -1: no look is under way */
         unsigned found;
         size_t tail; /* bytes at the start of text, from the piece before */
@@ -16,12 +16,12 @@ struct framework_look {
         char text[FRAMEWORK_TAIL + 4096];
 };
 
-void framework_init(struct framework_look *l);
-void framework_finish(struct framework_look *l);
+void framework_init(struct framework_search *l);
+void framework_finish(struct framework_search *l);
 /* Starts a look below proc, the descriptor of /proc. 0 or a negative errno. */
-int framework_begin(struct framework_look *l, int proc, int32_t pid);
+int framework_begin(struct framework_search *l, int proc, int32_t pid);
 /* Reads a piece. True when the look has ended: *ret is an enum framework, or missing. */
-bool framework_go_on(struct framework_look *l, struct value *ret);
+bool framework_go_on(struct framework_search *l, struct value *ret);
 /* The first framework of the table that the text shows; those found before are in found, as bits.
  */
 unsigned framework_scan(const char *text, size_t n, unsigned found);

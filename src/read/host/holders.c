@@ -13,13 +13,13 @@
 #define CPUS_EVERY_NS (10 * NS_PER_S)
 #define TEXT_MAX 8192
 
-/* Threads looked at every half second, all holders together: about 2 µs each. */
-#define LOOKS 512
-#define LOOKS_MIN 16
+/* Threads examined every half second, all holders together: about 2 µs each. */
+#define SEARCHES 512
+#define SEARCHES_MIN 16
 
-/* A program maps its framework while it starts: when none is found, it is looked for again. */
-#define FIRST_LOOK_NS (2 * NS_PER_S)
-#define FRAMEWORK_LOOKS 6
+/* A program maps its framework while it starts: when none is found, it is searched for again. */
+#define FIRST_SEARCH_NS (2 * NS_PER_S)
+#define FRAMEWORK_SEARCHES 6
 #define PIECES_ALONE 8
 
 struct holder {
@@ -40,8 +40,8 @@ struct holders {
         uint64_t tick;
         size_t n; /* in use at the last tick */
         struct holder list[HOLDERS_MAX];
-        struct framework_look look;
-        struct holder *looked_at; /* by look */
+        struct framework_search search;
+        struct holder *searched; /* by look */
         char text[TEXT_MAX];
 };
 
@@ -54,7 +54,7 @@ int holders_open(const struct holders_config *config, struct holders **ret)
         h->mounts = config->mounts;
         h->fds.left = config->fd_budget;
         h->proc = files_open(config->root, "/proc");
-        framework_init(&h->look);
+        framework_init(&h->search);
         if (h->proc < 0) {
                 int r = h->proc;
                 free(h);
@@ -67,9 +67,9 @@ int holders_open(const struct holders_config *config, struct holders **ret)
 static void drop_holder(struct holders *h, struct holder *p)
 {
         threads_finish(&p->threads, &h->fds);
-        if (h->looked_at == p) {
-                framework_finish(&h->look);
-                h->looked_at = NULL;
+        if (h->searched == p) {
+                framework_finish(&h->search);
+                h->searched = NULL;
         }
         *p = (struct holder){0};
 }
@@ -149,53 +149,54 @@ static struct value read_cpus(struct holders *h, const struct holder *p)
         return cpus;
 }
 
-static bool wants_look(const struct holder *p, int64_t mono_ns)
+static bool wants_search(const struct holder *p, int64_t mono_ns)
 {
-        return p->pid && p->looks < FRAMEWORK_LOOKS && mono_ns >= p->look_ns;
+        return p->pid && p->looks < FRAMEWORK_SEARCHES && mono_ns >= p->look_ns;
 }
 
-static void end_look(struct holder *p, struct value v, int64_t mono_ns)
+static void end_framework_search(struct holder *p, struct value v, int64_t mono_ns)
 {
         bool known = value_is_set(v) && v.v != FRAMEWORK_NONE;
         p->framework = v;
-        p->looks = known || !value_is_set(v) ? FRAMEWORK_LOOKS : p->looks + 1;
-        p->look_ns = mono_ns + (FIRST_LOOK_NS << MIN(p->looks, (unsigned)FRAMEWORK_LOOKS));
+        p->looks = known || !value_is_set(v) ? FRAMEWORK_SEARCHES : p->looks + 1;
+        p->look_ns = mono_ns + (FIRST_SEARCH_NS << MIN(p->looks, (unsigned)FRAMEWORK_SEARCHES));
 }
 
 /* One process at a time. */
-static void look_for_framework(struct holders *h, int64_t mono_ns)
+static void search_for_framework(struct holders *h, int64_t mono_ns)
 {
         struct value found;
-        for (size_t i = 0; !h->looked_at && i < HOLDERS_MAX; i++) {
+        for (size_t i = 0; !h->searched && i < HOLDERS_MAX; i++) {
                 struct holder *p = &h->list[i];
-                if (!wants_look(p, mono_ns))
+                if (!wants_search(p, mono_ns))
                         continue;
-                int r = framework_begin(&h->look, h->proc, p->pid);
+                int r = framework_begin(&h->search, h->proc, p->pid);
                 if (r < 0)
-                        end_look(p, files_missing(r), mono_ns);
+                        end_framework_search(p, files_missing(r), mono_ns);
                 else
-                        h->looked_at = p;
+                        h->searched = p;
         }
-        /* Who looks at nothing else comes seldom, and may take longer. */
-        for (unsigned i = 0; h->looked_at && i < (h->mounts ? 1 : PIECES_ALONE); i++) {
-                if (framework_go_on(&h->look, &found)) {
-                        end_look(h->looked_at, found, mono_ns);
-                        h->looked_at = NULL;
+        /* Who examines nothing else comes seldom, and may take longer. */
+        for (unsigned i = 0; h->searched && i < (h->mounts ? 1 : PIECES_ALONE); i++) {
+                if (framework_go_on(&h->search, &found)) {
+                        end_framework_search(h->searched, found, mono_ns);
+                        h->searched = NULL;
                 }
         }
 }
 
-static void look_at_holder(struct holders *h, struct scanner *scanner, struct holder *p,
+static void measure_holder(struct holders *h, struct scanner *scanner, struct holder *p,
                            int64_t mono_ns)
 {
         const struct scan_process *q = scanner_find(scanner, p->pid);
         struct threads_ask ask = {.proc = h->proc,
                                   .pid = p->pid,
                                   .n = q ? q->threads : 0,
-                                  .most = MAX(LOOKS / MAX(h->n, (size_t)1), (size_t)LOOKS_MIN),
+                                  .most =
+                                      MAX(SEARCHES / MAX(h->n, (size_t)1), (size_t)SEARCHES_MIN),
                                   .clock_ticks = (double)scanner_clock_ticks(scanner),
                                   .now_ns = mono_ns};
-        threads_look(&p->threads, &ask, &h->fds);
+        threads_read(&p->threads, &ask, &h->fds);
         if (p->cpus_ns == 0 || mono_ns - p->cpus_ns >= CPUS_EVERY_NS) {
                 p->cpus_ns = mono_ns;
                 p->cpus = read_cpus(h, p);
@@ -216,9 +217,9 @@ void holders_tick(struct holders *h, struct scanner *scanner, int64_t mono_ns)
                 if (p->pid && p->seen != h->tick)
                         drop_holder(h, p);
                 else if (p->pid && h->mounts)
-                        look_at_holder(h, scanner, p, mono_ns);
+                        measure_holder(h, scanner, p, mono_ns);
         }
-        look_for_framework(h, mono_ns);
+        search_for_framework(h, mono_ns);
 }
 
 /* The larger of two; a missing one loses. */

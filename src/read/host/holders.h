@@ -11,7 +11,7 @@ struct holders;
 
 struct holders_config {
         int root;                           /* borrowed, as the mounts */
-        const struct cgroup_mounts *mounts; /* NULL: threads and CPUs are not looked at */
+        const struct cgroup_mounts *mounts; /* NULL: threads and CPUs are not examined */
         size_t fd_budget;
 };
 

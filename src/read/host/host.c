@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* Limits and CPU sets change rarely. */
-#define LOOK_AGAIN_NS (10 * NS_PER_S)
+#define RESCAN_NS (10 * NS_PER_S)
 /* Descriptors left for everything else in the program. */
 #define FDS_SPARED 128
 
@@ -29,7 +29,7 @@ struct host_reader {
         struct pss *pss;
         struct evidence_reader *evidence;
         uint64_t ticks;
-        int64_t looked_ns, last_ns;
+        int64_t checked_ns, last_ns;
         struct target_limits limits;
 };
 
@@ -158,26 +158,26 @@ static void set_sums(const struct host_reader *h, enum level level, struct level
         f[FIGURE_CPUS] = h->limits.cpus[level];
 }
 
-static void prefer(struct value *to, struct value from)
+static void prefer_value(struct value *to, struct value from)
 {
         if (value_is_set(from))
                 *to = from;
 }
 
 /* Where a control group counts, its counters are exact: they know every process it ever had. */
-/* False when the group tells nothing. */
+/* False when the group says nothing. */
 static bool set_group(const struct host_reader *h, const struct cgroup_paths *paths,
                       struct level_state *ret)
 {
         struct cgroup_counters c;
         cgroup_read(h->root, &h->target.mounts, paths, &c);
-        prefer(&ret->f[FIGURE_CPU_TIME], c.cpu_s);
-        prefer(&ret->f[FIGURE_MEMORY], c.memory);
+        prefer_value(&ret->f[FIGURE_CPU_TIME], c.cpu_s);
+        prefer_value(&ret->f[FIGURE_MEMORY], c.memory);
         if (value_is_set(c.memory))
                 ret->f[FIGURE_MEMORY_BOUND] = value_ok(0);
-        prefer(&ret->f[FIGURE_MEMORY_PEAK], c.memory_peak);
-        prefer(&ret->f[FIGURE_READ_TOTAL], c.read);
-        prefer(&ret->f[FIGURE_WRITE_TOTAL], c.write);
+        prefer_value(&ret->f[FIGURE_MEMORY_PEAK], c.memory_peak);
+        prefer_value(&ret->f[FIGURE_READ_TOTAL], c.read);
+        prefer_value(&ret->f[FIGURE_WRITE_TOTAL], c.write);
         return value_is_set(c.cpu_s) || value_is_set(c.memory) || value_is_set(c.read) ||
                value_is_set(c.write);
 }
@@ -255,7 +255,7 @@ static void set_system(const struct host_reader *h, struct host *ret)
 
 /*
  * Unless asked for, PSS is measured where several processes may share pages and no control group
- * tells: of the target's tree and its job. All of a user's processes would cost too much.
+ * reports: of the target's tree and its job. All of a user's processes would cost too much.
  */
 static unsigned levels_to_measure(const struct host_reader *h)
 {
@@ -291,14 +291,14 @@ int host_read(struct host_reader *h, struct host *ret, struct err *err)
         h->last_ns = ret->mono_ns;
         if (h->pss)
                 pss_tick(h->pss, h->scanner, levels_to_measure(h), ret->mono_ns);
-        bool look = h->looked_ns == 0 || ret->mono_ns - h->looked_ns >= LOOK_AGAIN_NS;
+        bool rescan = h->checked_ns == 0 || ret->mono_ns - h->checked_ns >= RESCAN_NS;
         /* The machine's files are read for its level, and for the limits that fall back on it. */
-        if (look || (h->config.levels & LEVEL_BIT(LEVEL_SYSTEM)))
+        if (rescan || (h->config.levels & LEVEL_BIT(LEVEL_SYSTEM)))
                 set_system(h, ret);
-        if (look) {
-                h->looked_ns = ret->mono_ns;
-                target_look_at_limits(h->root, &h->target, scanner_job_groups(h->scanner), ret,
-                                      &h->limits);
+        if (rescan) {
+                h->checked_ns = ret->mono_ns;
+                target_read_limits(h->root, &h->target, scanner_job_groups(h->scanner), ret,
+                                   &h->limits);
         }
         ret->system[SYSTEM_CPUS_AFFINITY] = h->limits.affinity;
         ret->system[SYSTEM_CPUS_QUOTA] = h->limits.quota;

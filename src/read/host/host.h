@@ -38,7 +38,7 @@ struct listing *host_listing(const struct host_reader *h);
 int host_read(struct host_reader *h, struct host *ret, struct err *err);
 /*
  * Who holds which GPU, for the evidence of the ticks to come. n_gpus places of the host are GPUs;
- * known is false when the source cannot tell: then the list is not looked at.
+ * known is false when the source cannot report: then the list is not examined.
  */
 void host_hold(struct host_reader *h, size_t n_gpus, bool known, const struct host_holder *list,
                size_t n);

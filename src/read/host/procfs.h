@@ -48,12 +48,12 @@ int procfs_io(const char *buf, size_t n, struct proc_io *ret);
 /* /proc/PID/status. */
 struct proc_status {
         uint32_t uid, gid; /* real */
-        uint32_t cpus;     /* that it may run on; 0 when not told */
+        uint32_t cpus;     /* that it may run on; 0 when not reported */
 };
 int procfs_status(const char *buf, size_t n, struct proc_status *ret);
 
 /* What /proc/PID/status says of who holds it up: a debugger's pid, 0 for none; bytes that are
- * swapped out. False when one is not there. */
+ * swapped out. False when one is absent. */
 bool procfs_halted(const char *buf, size_t n, int32_t *ret_tracer, uint64_t *ret_swap);
 
 /* /proc/PID/limits: the soft limit of the address space. UINT64_MAX when unlimited. */
@@ -65,7 +65,7 @@ struct proc_smaps {
 };
 int procfs_smaps(const char *buf, size_t n, struct proc_smaps *ret);
 
-/* A variable of /proc/PID/environ, whose entries end in NUL. False when it is not there. */
+/* A variable of /proc/PID/environ, whose entries end in NUL. False when it is absent. */
 bool procfs_environ(const char *buf, size_t n, const char *name, char *ret, size_t size);
 
 /* "0-3,8": how many. False when it is not such a list. */

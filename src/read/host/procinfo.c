@@ -13,12 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEPT 512 /* processes remembered; the one not looked at for longest goes first */
+#define KEPT 512 /* processes remembered; the one not examined for longest goes first */
 #define TEXT_MAX (128 * 1024)
 
 struct kept {
         struct procinfo info;
-        int64_t looked_ns; /* 0: free */
+        int64_t checked_ns; /* 0: free */
 };
 
 struct procinfo_reader {
@@ -134,9 +134,9 @@ static struct kept *procinfo_keep(struct procinfo_reader *r, int32_t pid, uint64
         struct kept *oldest = &r->kept[0];
         for (size_t i = 0; i < KEPT; i++) {
                 struct kept *k = &r->kept[i];
-                if (k->looked_ns && k->info.pid == pid && k->info.start_ticks == start)
+                if (k->checked_ns && k->info.pid == pid && k->info.start_ticks == start)
                         return k;
-                if (k->looked_ns < oldest->looked_ns)
+                if (k->checked_ns < oldest->checked_ns)
                         oldest = k;
         }
         *oldest = (struct kept){.info = {.pid = pid, .start_ticks = start}};
@@ -148,15 +148,15 @@ static void set_counters(struct procinfo_reader *r, struct kept *k, const struct
 {
         struct procinfo *p = &k->info;
         double now = (double)st->own / r->clock_ticks;
-        double seconds = clock_to_seconds(mono_ns - k->looked_ns);
-        if (k->looked_ns == 0 || seconds > 0)
+        double seconds = clock_to_seconds(mono_ns - k->checked_ns);
+        if (k->checked_ns == 0 || seconds > 0)
                 p->cpu = value_rate(value_ok(now), p->cpu_time, seconds);
         p->cpu_time = value_ok(now);
         p->rss = value_ok((double)st->rss_pages * r->page_size);
         p->threads = value_ok((double)st->threads);
         p->start_s = r->boot_s > 0 ? value_ok(r->boot_s + (double)st->start / r->clock_ticks)
                                    : value_missing(STATE_ERROR);
-        k->looked_ns = mono_ns;
+        k->checked_ns = mono_ns;
 }
 
 static void set_all_missing(struct procinfo *ret, int32_t pid, ssize_t error)
@@ -187,7 +187,7 @@ void procinfo_read(struct procinfo_reader *r, int32_t pid, int64_t mono_ns, stru
         }
         struct kept *k = procinfo_keep(r, pid, st.start);
         /* exec gives a process another name, and with it other arguments. */
-        bool new = k->looked_ns == 0 || strcmp(k->info.comm, st.comm) != 0;
+        bool new = k->checked_ns == 0 || strcmp(k->info.comm, st.comm) != 0;
         set_counters(r, k, &st, mono_ns);
         if (new) {
                 k->info.state = STATE_OK;

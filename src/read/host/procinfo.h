@@ -1,5 +1,5 @@
 /*
- * Who is behind a pid: what NVML's and DRM's process lists do not tell. Works for other users'
+ * Who is behind a pid: what NVML's and DRM's process lists do not report. Works for other users'
  * processes as far as the system permits; what may not be read is missing, never 0.
  */
 #pragma once
@@ -25,9 +25,10 @@ struct procinfo {
         struct value threads;
         char user[PROCINFO_NAME_MAX], group[PROCINFO_NAME_MAX]; /* "" when not known */
         char comm[PROCINFO_NAME_MAX];
-        char command[PROCINFO_COMMAND_MAX]; /* with its arguments; comm when they are not told */
-        char job[PROCINFO_NAME_MAX];        /* Slurm job, "" for none */
-        char container[PROCINFO_ID_MAX];    /* 64 hexadecimal digits, "" for none */
+        char
+            command[PROCINFO_COMMAND_MAX]; /* with its arguments; comm when they are not reported */
+        char job[PROCINFO_NAME_MAX];       /* Slurm job, "" for none */
+        char container[PROCINFO_ID_MAX];   /* 64 hexadecimal digits, "" for none */
 };
 
 struct procinfo_reader;

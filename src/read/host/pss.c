@@ -63,7 +63,7 @@ static bool is_same(int root, const struct job *j)
         return n > 0 && procfs_stat(buf, (size_t)n, &st) == 0 && st.start == j->start;
 }
 
-static void measure(int root, struct job *j)
+static void measure_batch(int root, struct job *j)
 {
         char path[48], buf[4096];
         int64_t begin = thread_cpu_ns();
@@ -73,7 +73,7 @@ static void measure(int root, struct job *j)
         j->cost_ns = thread_cpu_ns() - begin;
 }
 
-static void *work(void *arg)
+static void *measure_thread(void *arg)
 {
         struct pss *p = arg;
         pthread_mutex_lock(&p->lock);
@@ -85,7 +85,7 @@ static void *work(void *arg)
                 size_t n = p->n;
                 for (size_t i = 0; i < n && !p->stop; i++) {
                         pthread_mutex_unlock(&p->lock);
-                        measure(p->root, &p->jobs[i]);
+                        measure_batch(p->root, &p->jobs[i]);
                         pthread_mutex_lock(&p->lock);
                 }
                 p->done = true;
@@ -106,7 +106,7 @@ int pss_open(int root, bool asked, struct pss **ret)
         p->credit_ns = FIRST_CREDIT;
         pthread_mutex_init(&p->lock, NULL);
         pthread_cond_init(&p->work, NULL);
-        int r = life_start_thread(work, p, &p->thread);
+        int r = life_start_thread(measure_thread, p, &p->thread);
         if (r < 0) {
                 free(p);
                 return r;
@@ -147,7 +147,7 @@ static void take_in(struct pss *p, struct scanner *scanner, int64_t mono_ns)
         p->n = 0;
 }
 
-static int64_t estimate(const struct scan_process *q)
+static int64_t estimated_cost(const struct scan_process *q)
 {
         return q->pss_cost_ns ? q->pss_cost_ns
                               : COST_FILE_NS + (int64_t)q->rss_pages * COST_PAGE_NS;
@@ -166,7 +166,8 @@ static bool comes_before(const struct scan_process *a, const struct scan_process
 }
 
 /* Puts a process into the batch, which is kept in that order and drops the last. */
-static void offer(struct pss *p, const struct scan_process **chosen, const struct scan_process *q)
+static void offer_process(struct pss *p, const struct scan_process **chosen,
+                          const struct scan_process *q)
 {
         size_t at = p->n;
         while (at > 0 && comes_before(q, chosen[at - 1]))
@@ -180,7 +181,7 @@ static void offer(struct pss *p, const struct scan_process **chosen, const struc
         p->n = last + 1;
 }
 
-/* One that sleeps beside others that sleep keeps its share: it is looked at seldom. */
+/* One that sleeps beside others that sleep keeps its share: it is examined seldom. */
 static bool is_due(const struct pss *p, const struct scan_process *q, int64_t mono_ns)
 {
         int64_t age = mono_ns - q->pss_at_ns;
@@ -195,7 +196,7 @@ static uint64_t add_to_set(uint64_t set, const struct scan_process *q)
         return set + (h ^ h >> 29);
 }
 
-static void choose(struct pss *p, struct scanner *scanner, unsigned levels, int64_t mono_ns)
+static void choose_batch(struct pss *p, struct scanner *scanner, unsigned levels, int64_t mono_ns)
 {
         const struct scan_process *chosen[BATCH] = {0};
         size_t place = 0;
@@ -205,8 +206,8 @@ static void choose(struct pss *p, struct scanner *scanner, unsigned levels, int6
                 if (!(q->levels & levels) || q->rss_pages == 0)
                         continue;
                 who = add_to_set(who, q);
-                if (is_due(p, q, mono_ns) && estimate(q) <= PSS_WALK_MAX_NS)
-                        offer(p, chosen, q);
+                if (is_due(p, q, mono_ns) && estimated_cost(q) <= PSS_WALK_MAX_NS)
+                        offer_process(p, chosen, q);
         }
         if (who != p->who)
                 p->who_since_ns = mono_ns;
@@ -216,8 +217,8 @@ static void choose(struct pss *p, struct scanner *scanner, unsigned levels, int6
         p->behind = false;
         for (size_t i = 0; i < p->n; i++)
                 p->behind |= chosen[i]->pss_at_ns == 0;
-        for (; n < p->n && credit >= estimate(chosen[n]); n++) {
-                credit -= estimate(chosen[n]);
+        for (; n < p->n && credit >= estimated_cost(chosen[n]); n++) {
+                credit -= estimated_cost(chosen[n]);
                 p->jobs[n] = (struct job){.pid = chosen[n]->pid, .start = chosen[n]->start};
         }
         p->n = n;
@@ -236,7 +237,7 @@ void pss_tick(struct pss *p, struct scanner *scanner, unsigned levels, int64_t m
                 p->asked = p->done = false;
         }
         if (!p->asked) {
-                choose(p, scanner, levels, mono_ns);
+                choose_batch(p, scanner, levels, mono_ns);
                 p->asked = p->n > 0;
                 if (p->asked)
                         pthread_cond_signal(&p->work);

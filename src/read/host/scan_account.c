@@ -21,7 +21,7 @@
  * tick early. The first is carried over to the next tick; the second is noticed there, and what was
  * counted twice is taken from what comes.
  *
- * A process that was there long before it joins a level (by setuid, or by moving to its cgroup)
+ * A process that was present long before it joins a level (by setuid, or by moving to its cgroup)
  * brings nothing along: it counts from then on.
  *
  * Around a GPU the same growths are divided otherwise: the holders' own is the main processes', the
@@ -55,7 +55,7 @@ void account_begin(struct scanner *s)
 }
 
 /* Who will have waited for a vanished process: the nearest ancestor that still lives. */
-static struct scan_process *heir(struct scanner *s, const struct scan_process *p)
+static struct scan_process *waiting_ancestor(struct scanner *s, const struct scan_process *p)
 {
         uint64_t start = p->start;
         int32_t ppid = p->ppid;
@@ -73,7 +73,7 @@ static struct scan_process *heir(struct scanner *s, const struct scan_process *p
 
 void account_vanished(struct scanner *s, const struct scan_process *p)
 {
-        struct scan_process *q = heir(s, p);
+        struct scan_process *q = waiting_ancestor(s, p);
         if (!q)
                 return;
         q->gone_cpu += p->own + p->waited;
@@ -81,7 +81,7 @@ void account_vanished(struct scanner *s, const struct scan_process *p)
                 q->gone_io.v[i] += p->io.v[i];
 }
 
-/* Whether the children that vanished were waited for, as far as one can tell. */
+/* Whether the children that vanished were waited for, as far as one can report. */
 static bool waited_for_them(const struct scan_process *p)
 {
         return counter_growth(p->waited, p->waited_before) + ROUNDING >= p->gone_cpu;
@@ -221,14 +221,14 @@ static void measure_pace(const struct scanner *s, struct scan_process *p)
 
 static void account_groups(struct scanner *s, const struct scan_process *p, struct cpu_growth cpu)
 {
-        bool there = p->state != 'Z' && p->state != 'X';
+        bool present = p->state != 'Z' && p->state != 'X';
         for (uint64_t left = p->holds | p->serves; left; left &= left - 1) {
                 uint64_t bit = left & -left;
                 struct scan_group *g = &s->groups[__builtin_ctzll(left)];
                 bool holds = p->holds & bit;
-                g->holders += there && holds;
-                g->children += there && !holds;
-                g->workers += there && !holds && p->works;
+                g->holders += present && holds;
+                g->children += present && !holds;
+                g->workers += present && !holds && p->works;
                 g->blocked += p->state == 'D';
                 g->io_denied += holds && p->io_state != STATE_OK;
                 if (p->fresh || (p->groups_before & bit))

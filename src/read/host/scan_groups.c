@@ -1,6 +1,6 @@
 /*
- * Who holds a GPU and who serves it. Holders are told; a process that holds none serves what its
- * nearest holding ancestor holds, so that the loader workers of each rank are that rank's, also
+ * Who holds a GPU and who serves it. Holders are reported; a process that holds none serves what
+ * its nearest holding ancestor holds, so that the loader workers of each rank are that rank's, also
  * where the ranks' parent holds a GPU itself. One whose parent ended stays with whom it served.
  * What the watched command runs beside its holders (a server that feeds them, their parent) serves
  * all that they hold.
@@ -98,17 +98,17 @@ static bool set_holders(struct scanner *s)
 }
 
 /* Whom an orphan served it still serves; nobody else says so. */
-static uint64_t kept(const struct scanner *s, const struct scan_process *p)
+static uint64_t kept_groups(const struct scanner *s, const struct scan_process *p)
 {
         return p->ppid != p->first_ppid ? p->serves & s->held : 0;
 }
 
-static uint64_t serves(struct scanner *s, const struct scan_process *p)
+static uint64_t served_groups(struct scanner *s, const struct scan_process *p)
 {
-        uint64_t found = kept(s, p);
+        uint64_t found = kept_groups(s, p);
         const struct scan_process *q = table_parent(s, p);
         for (unsigned depth = 0; q && depth < DEPTH_MAX; depth++) {
-                found |= (q->holds | kept(s, q)) & (found & GPUS ? COMMAND : ~0ULL);
+                found |= (q->holds | kept_groups(s, q)) & (found & GPUS ? COMMAND : ~0ULL);
                 q = table_parent(s, q);
         }
         bool beside = ((p->holds | found) & COMMAND) && !(found & GPUS);
@@ -139,7 +139,7 @@ void groups_decide(struct scanner *s)
                 if (p->fresh)
                         p->first_ppid = p->ppid;
                 if (changed || p->fresh)
-                        p->serves = serves(s, p);
+                        p->serves = served_groups(s, p);
                 /* Who joins is counted from here, so here its counters must be known. */
                 if (((p->holds | p->serves) & ~p->groups_before) && p->read_at != s->tick &&
                     scan_read_stat(s, p) < 0)

@@ -9,13 +9,13 @@
 
 /* Who a process is may change early in its life (setuid, a move to a cgroup) and rarely later. */
 #define YOUNG_TICKS 3
-#define LOOK_AGAIN 32
+#define READ_AGAIN 32
 #define DEPTH_MAX 64
 
 #define STATUS_MAX 4096
 #define CGROUP_FILE_MAX 8192
 
-static bool wants(const struct scanner *s, enum level level)
+static bool wants_level(const struct scanner *s, enum level level)
 {
         return s->config.levels & LEVEL_BIT(level);
 }
@@ -30,7 +30,7 @@ static void add_leader(struct scanner *s, int32_t pid, bool session)
                 s->leaders[s->n_leaders++] = (struct scan_leader){pid, session};
 }
 
-/* A pid that is somebody else's now leads nothing of ours. */
+/* A pid that is someone else's now leads nothing of ours. */
 static void drop_leader(struct scanner *s, int32_t pid)
 {
         for (size_t i = s->n_leaders; i-- > 0;) {
@@ -116,11 +116,11 @@ void members_take_orphans(struct scanner *s)
 
 /*
  * A new process is a descendant when it is the target, when an ancestor is a member, when the
- * kernel told so, when it came to the reaper, or when its session or group was begun by one: so it
- * is found although its parent ended before it was seen. Pids go round, so a parent may come later
- * in the table: the walk goes up through fresh ones.
+ * kernel reported so, when it came to the reaper, or when its session or group was begun by one: so
+ * it is found although its parent ended before it was seen. Pids go round, so a parent may come
+ * later in the table: the walk goes up through fresh ones.
  */
-static bool descends(struct scanner *s, const struct scan_process *p)
+static bool descends_from_target(struct scanner *s, const struct scan_process *p)
 {
         const struct scan_process *q = p;
         for (unsigned depth = 0; q && depth < 256; depth++) {
@@ -135,7 +135,7 @@ static bool descends(struct scanner *s, const struct scan_process *p)
         return false;
 }
 
-static bool below(const char *path, const char *group)
+static bool is_in_group(const char *path, const char *group)
 {
         size_t n = strlen(group);
         if (strcmp(group, "/") == 0)
@@ -166,7 +166,7 @@ static void place_job(struct scanner *s, const struct cgroup_paths *paths)
         }
 }
 
-enum verdict_of { NOT_TOLD, OURS, OTHERS };
+enum verdict_of { NOT_REPORTED, OURS, OTHERS };
 
 /* What the control groups say of the job. */
 static enum verdict_of job_by_groups(struct scanner *s, const struct cgroup_paths *paths)
@@ -176,13 +176,14 @@ static enum verdict_of job_by_groups(struct scanner *s, const struct cgroup_path
                 struct slurm_place place;
                 if (!slurm_find(paths->path[k], &place))
                         continue;
-                bool ours = place.job[0] ? strcmp(place.job, t->job) == 0
-                                         : t->job_folder[0] && below(paths->path[k], t->job_folder);
+                bool ours = place.job[0]
+                                ? strcmp(place.job, t->job) == 0
+                                : t->job_folder[0] && is_in_group(paths->path[k], t->job_folder);
                 if (ours)
                         place_job(s, paths);
                 return ours ? OURS : OTHERS;
         }
-        return NOT_TOLD;
+        return NOT_REPORTED;
 }
 
 static enum verdict_of job_by_environment(struct scanner *s, const struct scan_process *p)
@@ -190,17 +191,17 @@ static enum verdict_of job_by_environment(struct scanner *s, const struct scan_p
         char job[SLURM_JOB_MAX];
         ssize_t n = read_file(s, p, "environ", s->text, SCAN_TEXT);
         if (n <= 0 || !slurm_job_of_environ(s->text, (size_t)n, job))
-                return NOT_TOLD;
+                return NOT_REPORTED;
         return strcmp(job, s->config.target.job) == 0 ? OURS : OTHERS;
 }
 
 static bool belongs_to_job(struct scanner *s, const struct scan_process *p,
                            const struct cgroup_paths *paths)
 {
-        enum verdict_of v = paths ? job_by_groups(s, paths) : NOT_TOLD;
-        if (v == NOT_TOLD)
+        enum verdict_of v = paths ? job_by_groups(s, paths) : NOT_REPORTED;
+        if (v == NOT_REPORTED)
                 v = job_by_environment(s, p);
-        if (v != NOT_TOLD)
+        if (v != NOT_REPORTED)
                 return v == OURS;
         /* A step that cleared its environment is still the job's child. */
         struct scan_process *q = table_parent(s, p);
@@ -212,23 +213,23 @@ static bool belongs_to_job(struct scanner *s, const struct scan_process *p,
         return p->in_job || (q && q->in_job);
 }
 
-static void look_at_groups(struct scanner *s, struct scan_process *p, unsigned *levels)
+static void read_groups(struct scanner *s, struct scan_process *p, unsigned *levels)
 {
         struct cgroup_paths paths;
         const struct scan_target *t = &s->config.target;
         ssize_t n = read_file(s, p, "cgroup", s->text, CGROUP_FILE_MAX);
         bool known = n > 0 && cgroup_parse_paths(s->text, (size_t)n, &paths) == 0;
-        if (wants(s, LEVEL_CGROUP) && t->group_kind < CGROUP_KINDS && known &&
-            below(paths.path[t->group_kind], t->group))
+        if (wants_level(s, LEVEL_CGROUP) && t->group_kind < CGROUP_KINDS && known &&
+            is_in_group(paths.path[t->group_kind], t->group))
                 *levels |= LEVEL_BIT(LEVEL_CGROUP);
-        if (wants(s, LEVEL_SLURM) && (t->job[0] || t->job_folder[0])) {
+        if (wants_level(s, LEVEL_SLURM) && (t->job[0] || t->job_folder[0])) {
                 p->in_job = belongs_to_job(s, p, known ? &paths : NULL);
                 if (p->in_job)
                         *levels |= LEVEL_BIT(LEVEL_SLURM);
         }
 }
 
-static void look_at_owner(struct scanner *s, struct scan_process *p, unsigned *levels)
+static void read_process_owner(struct scanner *s, struct scan_process *p, unsigned *levels)
 {
         char buf[STATUS_MAX];
         struct proc_status st;
@@ -243,14 +244,14 @@ static void look_at_owner(struct scanner *s, struct scan_process *p, unsigned *l
 bool members_need_identity(const struct scanner *s)
 {
         const struct scan_target *t = &s->config.target;
-        return (wants(s, LEVEL_USER) && t->has_uid) ||
-               (wants(s, LEVEL_SLURM) && (t->job[0] || t->job_folder[0])) ||
-               (wants(s, LEVEL_CGROUP) && t->group_kind < CGROUP_KINDS);
+        return (wants_level(s, LEVEL_USER) && t->has_uid) ||
+               (wants_level(s, LEVEL_SLURM) && (t->job[0] || t->job_folder[0])) ||
+               (wants_level(s, LEVEL_CGROUP) && t->group_kind < CGROUP_KINDS);
 }
 
-static bool look_is_due(const struct scanner *s, const struct scan_process *p)
+static bool read_is_due(const struct scanner *s, const struct scan_process *p)
 {
-        return s->tick - p->born < YOUNG_TICKS || ((uint64_t)p->pid + s->tick) % LOOK_AGAIN == 0;
+        return s->tick - p->born < YOUNG_TICKS || ((uint64_t)p->pid + s->tick) % READ_AGAIN == 0;
 }
 
 void members_decide(struct scanner *s, struct scan_process *p)
@@ -262,8 +263,8 @@ void members_decide(struct scanner *s, struct scan_process *p)
                 return;
         p->decided_at = s->tick;
         p->levels_before = p->levels;
-        if (wants(s, LEVEL_PROCESS) && s->config.target.pid > 0) {
-                if (p->fresh && descends(s, p))
+        if (wants_level(s, LEVEL_PROCESS) && s->config.target.pid > 0) {
+                if (p->fresh && descends_from_target(s, p))
                         levels |= process;
                 if (p->fresh && !(levels & process))
                         drop_leader(s, p->pid);
@@ -272,11 +273,11 @@ void members_decide(struct scanner *s, struct scan_process *p)
                 if ((levels & process) && p->pgrp == p->pid)
                         add_leader(s, p->pid, false);
         }
-        if (members_need_identity(s) && look_is_due(s, p)) {
-                if (wants(s, LEVEL_USER) && s->config.target.has_uid)
-                        look_at_owner(s, p, &levels);
-                if (wants(s, LEVEL_SLURM) || wants(s, LEVEL_CGROUP))
-                        look_at_groups(s, p, &levels);
+        if (members_need_identity(s) && read_is_due(s, p)) {
+                if (wants_level(s, LEVEL_USER) && s->config.target.has_uid)
+                        read_process_owner(s, p, &levels);
+                if (wants_level(s, LEVEL_SLURM) || wants_level(s, LEVEL_CGROUP))
+                        read_groups(s, p, &levels);
         } else {
                 levels |= p->levels;
         }

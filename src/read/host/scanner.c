@@ -24,7 +24,7 @@ struct scan_process *table_find(struct scanner *s, int32_t pid)
         return NULL;
 }
 
-static bool grow(struct scanner *s)
+static bool grow_table(struct scanner *s)
 {
         size_t cap = s->cap ? s->cap * 2 : 512;
         if (cap > SCAN_MAX)
@@ -37,7 +37,7 @@ struct scan_process *table_add(struct scanner *s, int32_t pid)
         int32_t i = s->free_slot;
         if (i >= 0)
                 s->free_slot = s->procs[i].next;
-        else if (s->n < s->cap || grow(s))
+        else if (s->n < s->cap || grow_table(s))
                 i = (int32_t)s->n++;
         else
                 return NULL;
@@ -163,7 +163,7 @@ static void read_process(struct scanner *s, struct scan_process *p)
         }
 }
 
-static bool vanished(const struct scanner *s, const struct scan_process *p)
+static bool has_vanished(const struct scanner *s, const struct scan_process *p)
 {
         return p->pid > 0 && p->seen != s->tick;
 }
@@ -173,7 +173,7 @@ static void read_all(struct scanner *s)
 {
         SCAN_EACH(s, p)
         {
-                if (vanished(s, p))
+                if (has_vanished(s, p))
                         account_vanished(s, p);
         }
         SCAN_EACH(s, p)
@@ -191,7 +191,7 @@ static void clean_up(struct scanner *s, struct scan_process *p)
         p->gone_cpu = 0;
         p->gone_io = (struct proc_io){0};
         p->fresh = false;
-        if (vanished(s, p))
+        if (has_vanished(s, p))
                 table_remove(s, p);
         else if (p->pid > 0 && !is_watched(s, p))
                 table_close_fds(s, p);
@@ -334,7 +334,7 @@ uint64_t scanner_clock_ticks(const struct scanner *s)
         return s->config.clock_ticks;
 }
 
-static bool busier(const struct host_process *a, const struct host_process *b)
+static bool is_busier(const struct host_process *a, const struct host_process *b)
 {
         double x = value_or(a->cpu, -1), y = value_or(b->cpu, -1);
         return x != y ? x > y : a->memory > b->memory;
@@ -349,8 +349,8 @@ static struct value disk_rate(const struct scan_process *p, double seconds)
                             before[PROC_IO_READ] + before[PROC_IO_WRITE], seconds);
 }
 
-static struct host_process describe(const struct scanner *s, const struct scan_process *p,
-                                    double seconds)
+static struct host_process describe_process(const struct scanner *s, const struct scan_process *p,
+                                            double seconds)
 {
         struct host_process q = {.pid = p->pid, .threads = p->threads};
         q.cpu = counter_rate(p->own, p->own_before, seconds);
@@ -369,9 +369,9 @@ size_t scanner_busiest(const struct scanner *s, double seconds, struct host_proc
              p++) {
                 if (p->pid <= 0 || p->seen != s->tick || !p->levels || p->born == s->tick)
                         continue;
-                struct host_process q = describe(s, p, seconds);
+                struct host_process q = describe_process(s, p, seconds);
                 size_t at = n;
-                while (at > 0 && busier(&q, &ret[at - 1]))
+                while (at > 0 && is_busier(&q, &ret[at - 1]))
                         at--;
                 if (at == max)
                         continue;

@@ -41,7 +41,7 @@ struct scanner {
         struct scan_leader leaders[LEADERS_MAX];
         size_t n_leaders;
         unsigned depth; /* of members_decide */
-        int forks_fd;   /* -1 when the kernel does not tell */
+        int forks_fd;   /* -1 when the kernel does not report */
         struct scan_fork forks[FORKS_MAX];
         struct cgroup_paths job_groups;
         bool job_placed;
@@ -78,8 +78,7 @@ int scan_read_stat(struct scanner *s, struct scan_process *p);
 void scan_read_io(struct scanner *s, struct scan_process *p);
 
 /* membership */
-/* Takes in what the kernel told of forks; after the listing, so that it knows all that is listed.
- */
+/* Takes in what the kernel reported forks; after the listing, so it knows all that is listed. */
 void members_hear_forks(struct scanner *s);
 /* Finds orphans among the reaper's children; after processes were read. */
 void members_take_orphans(struct scanner *s);

@@ -43,9 +43,9 @@ bool slurm_find(const char *path, struct slurm_place *ret)
 {
         const char *s = path;
         struct cursor c;
-        bool below = false, here = false;
+        bool below = false, own = false;
         while (next_component(&s, &c)) {
-                if (here) {
+                if (own) {
                         struct cursor number = {c.s, c.end};
                         /* slurmd and stepd themselves sit in "system". */
                         if (cursor_is(c, "system") || cursor_is(c, "slurmd"))
@@ -58,7 +58,7 @@ bool slurm_find(const char *path, struct slurm_place *ret)
                                 cursor_copy(number, ret->job, sizeof(ret->job));
                         return true;
                 }
-                here = is_parent_of_jobs(c, below);
+                own = is_parent_of_jobs(c, below);
                 below = cursor_is(c, "slurm") || cursor_starts(c, "slurm_");
         }
         return false;

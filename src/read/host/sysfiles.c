@@ -51,7 +51,7 @@ int sysfiles_meminfo(const char *buf, size_t n, struct meminfo *ret)
         static const char *const names[COUNT] = {
             "MemTotal:", "MemFree:", "MemAvailable:", "Cached:", "SwapTotal:", "SwapFree:"};
         uint64_t v[COUNT] = {0}, kib;
-        bool there[COUNT] = {0};
+        bool present[COUNT] = {0};
         struct cursor c = cursor_of(buf, n), line, key;
         while (cursor_line(&c, &line)) {
                 if (!cursor_word(&line, &key) || !cursor_u64(&line, &kib) ||
@@ -60,16 +60,17 @@ int sysfiles_meminfo(const char *buf, size_t n, struct meminfo *ret)
                 for (size_t i = 0; i < COUNT; i++) {
                         if (cursor_is(key, names[i])) {
                                 v[i] = kib * 1024;
-                                there[i] = true;
+                                present[i] = true;
                         }
                 }
         }
-        if (!there[TOTAL] || (!there[AVAILABLE] && !there[FREE]))
+        if (!present[TOTAL] || (!present[AVAILABLE] && !present[FREE]))
                 return -EBADMSG;
-        *ret = (struct meminfo){.total = v[TOTAL],
-                                .available = there[AVAILABLE] ? v[AVAILABLE] : v[FREE] + v[CACHED],
-                                .swap_total = v[SWAP_TOTAL],
-                                .swap_free = v[SWAP_FREE]};
+        *ret =
+            (struct meminfo){.total = v[TOTAL],
+                             .available = present[AVAILABLE] ? v[AVAILABLE] : v[FREE] + v[CACHED],
+                             .swap_total = v[SWAP_TOTAL],
+                             .swap_free = v[SWAP_FREE]};
         return 0;
 }
 

@@ -18,7 +18,7 @@ static ssize_t read_of(int root, const struct target *t, const char *name, char 
         return files_read(root, path, buf, size);
 }
 
-static void absent(struct target *t, enum level level, const char *why)
+static void set_absent(struct target *t, enum level level, const char *why)
 {
         snprintf(t->why[level], HOST_TEXT_MAX, "%s", why);
 }
@@ -36,7 +36,7 @@ static int find_user(int root, const struct host_config *config, struct target *
         } else {
                 ssize_t n = read_of(root, t, "status", text, TEXT_MAX);
                 if (n <= 0 || procfs_status(text, (size_t)n, &st) < 0) {
-                        absent(t, LEVEL_USER, "the target's owner cannot be read");
+                        set_absent(t, LEVEL_USER, "the target's owner cannot be read");
                         return 0;
                 }
                 t->scan.uid = st.uid;
@@ -72,9 +72,9 @@ static void find_job(int root, const struct host_config *config, struct target *
                         found |= n > 0 && slurm_job_of_environ(text, (size_t)n, t->scan.job);
                 }
                 if (!found)
-                        absent(t, LEVEL_SLURM,
-                               config->pid ? "the process is in no Slurm job"
-                                           : "not inside a Slurm job, and no --job was given");
+                        set_absent(t, LEVEL_SLURM,
+                                   config->pid ? "the process is in no Slurm job"
+                                               : "not inside a Slurm job, and no --job was given");
         }
         snprintf(t->name[LEVEL_SLURM], HOST_TEXT_MAX, "%s", t->scan.job);
 }
@@ -135,7 +135,7 @@ static int find_group(int root, const struct host_config *config, struct target 
                 if (t->scan.group_kind == CGROUP_KINDS && is_container_root(root, t))
                         t->scan.group_kind = CGROUP_UNIFIED;
                 if (t->scan.group_kind == CGROUP_KINDS) {
-                        absent(t, LEVEL_CGROUP, "the target is in no control group of its own");
+                        set_absent(t, LEVEL_CGROUP, "the target is in no control group of its own");
                         return 0;
                 }
                 memcpy(t->scan.group, t->paths.path[t->scan.group_kind], CGROUP_PATH_MAX);
@@ -157,10 +157,10 @@ static void leave_out_unwanted(unsigned levels, struct target *t)
 {
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 if (!(levels & LEVEL_BIT(l)))
-                        absent(t, l, "not asked for");
+                        set_absent(t, l, "not asked for");
         }
         if (t->scan.pid == 0 && t->why[LEVEL_PROCESS][0] == '\0')
-                absent(t, LEVEL_PROCESS, "no --pid was given");
+                set_absent(t, LEVEL_PROCESS, "no --pid was given");
 }
 
 static void name_host(int root, struct target *t)
@@ -194,7 +194,7 @@ int target_find(int root, const struct host_config *config, struct target *ret, 
         return 0;
 }
 
-static struct value first_there(struct value a, struct value b)
+static struct value first_set(struct value a, struct value b)
 {
         return value_is_set(a) ? a : b;
 }
@@ -236,12 +236,12 @@ static struct value slice_limit(int root, const struct target *t)
 
 static struct value cpus_of(const struct cgroup_counters *c, struct value fallback)
 {
-        struct value v = first_there(c->cpuset, fallback);
+        struct value v = first_set(c->cpuset, fallback);
         return value_is_set(c->quota) && (!value_is_set(v) || c->quota.v < v.v) ? c->quota : v;
 }
 
-void target_look_at_limits(int root, const struct target *t, const struct cgroup_paths *job,
-                           const struct host *host, struct target_limits *ret)
+void target_read_limits(int root, const struct target *t, const struct cgroup_paths *job,
+                        const struct host *host, struct target_limits *ret)
 {
         struct cgroup_counters all, group, of_job = {0};
         struct value ram = host->system[SYSTEM_MEM_TOTAL];
@@ -252,12 +252,12 @@ void target_look_at_limits(int root, const struct target *t, const struct cgroup
                 cgroup_read(root, &t->mounts, job, &of_job);
         *ret = (struct target_limits){.affinity = affinity_of(root, t), .quota = all.quota};
         ret->memory[LEVEL_PROCESS] =
-            first_there(address_limit(root, t), first_there(all.memory_limit, ram));
-        ret->memory[LEVEL_USER] = first_there(slice_limit(root, t), ram);
-        ret->memory[LEVEL_SLURM] = first_there(of_job.memory_limit, ram);
-        ret->memory[LEVEL_CGROUP] = first_there(group.memory_limit, ram);
+            first_set(address_limit(root, t), first_set(all.memory_limit, ram));
+        ret->memory[LEVEL_USER] = first_set(slice_limit(root, t), ram);
+        ret->memory[LEVEL_SLURM] = first_set(of_job.memory_limit, ram);
+        ret->memory[LEVEL_CGROUP] = first_set(group.memory_limit, ram);
         ret->memory[LEVEL_SYSTEM] = ram;
-        ret->cpus[LEVEL_PROCESS] = first_there(ret->affinity, online);
+        ret->cpus[LEVEL_PROCESS] = first_set(ret->affinity, online);
         ret->cpus[LEVEL_USER] = ret->cpus[LEVEL_SYSTEM] = online;
         ret->cpus[LEVEL_SLURM] = cpus_of(&of_job, online);
         ret->cpus[LEVEL_CGROUP] = cpus_of(&group, online);

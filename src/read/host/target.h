@@ -12,7 +12,7 @@ struct target {
         struct cgroup_paths group; /* the cgroup level's, where a hierarchy has the same */
         char dir[32];              /* "/proc/self" or "/proc/PID" */
         char name[LEVEL_COUNT][HOST_TEXT_MAX];
-        char why[LEVEL_COUNT][HOST_TEXT_MAX]; /* why a level is not there; "" when it is */
+        char why[LEVEL_COUNT][HOST_TEXT_MAX]; /* why a level is absent; "" when it is */
 };
 
 /* Memory limits and CPU counts of each level. */
@@ -25,5 +25,5 @@ struct target_limits {
 /* 0, or a negative code with err. config's text is not kept. */
 int target_find(int root, const struct host_config *config, struct target *ret, struct err *err);
 /* job is where the Slurm job's groups are, NULL when not known. host has the machine's totals. */
-void target_look_at_limits(int root, const struct target *t, const struct cgroup_paths *job,
-                           const struct host *host, struct target_limits *ret);
+void target_read_limits(int root, const struct target *t, const struct cgroup_paths *job,
+                        const struct host *host, struct target_limits *ret);

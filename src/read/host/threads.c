@@ -17,7 +17,7 @@
 #define STAT_MAX 1024
 #define DENTS_MAX (16 * 1024)
 #define LIST_AGAIN_NS (5 * NS_PER_S)
-#define FAVOURITES 32 /* the busiest, looked at each time */
+#define FAVOURITES 32 /* the busiest, examined each time */
 
 void threads_init(struct threads *t)
 {
@@ -102,10 +102,10 @@ static void list_threads(struct threads *t, const struct threads_ask *ask)
 {
         alignas(max_align_t) char dents[DENTS_MAX];
         struct listing l = {.threads = t};
-        if (t->listed_ns && t->told == ask->n && ask->now_ns - t->listed_ns < LIST_AGAIN_NS)
+        if (t->listed_ns && t->reported == ask->n && ask->now_ns - t->listed_ns < LIST_AGAIN_NS)
                 return;
         t->listed_ns = ask->now_ns;
-        t->told = ask->n;
+        t->reported = ask->n;
         if (t->n == 0)
                 add_thread(t, ask->pid); /* the main thread is the first, and stays it */
         numbered_each(t->folder, dents, sizeof(dents), take_thread, &l);
@@ -260,7 +260,7 @@ static void sum_up(struct threads *t, const struct threads_ask *ask)
         t->queued = t->no_queues == STATE_OK ? busy_value(queued) : value_missing(t->no_queues);
 }
 
-void threads_look(struct threads *t, const struct threads_ask *ask, struct fd_budget *fds)
+void threads_read(struct threads *t, const struct threads_ask *ask, struct fd_budget *fds)
 {
         if (t->read_ns && ask->now_ns - t->read_ns < THREADS_EVERY_NS)
                 return;

@@ -1,6 +1,6 @@
 /*
- * The threads of one process: which is busiest. /proc is asked for each of them, so they are looked
- * at less often than ticks come, through descriptors that stay open; when there are many, the
+ * The threads of one process: which is busiest. /proc is asked for each of them, so they are
+ * examined less often than ticks come, through descriptors that stay open; when there are many, the
  * main thread and the busiest of the last time each time, and the others by turns.
  */
 #pragma once
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define THREADS_EVERY_NS 500000000LL
-#define THREADS_MAX 8192 /* of one process; those beyond are not looked at */
+#define THREADS_MAX 8192 /* of one process; those beyond are not examined */
 
 /* Descriptors that may stay open, shared by all who use them. */
 struct fd_budget {
@@ -34,8 +34,8 @@ struct threads {
         int folder; /* /proc/PID/task; -1 before the first look */
         struct thread_state *list;
         size_t n, cap;
-        size_t turn;       /* where those come next that are looked at by turns */
-        uint64_t told;     /* how many there were when they were listed */
+        size_t turn;       /* where those come next that are examined by turns */
+        uint64_t reported; /* how many there were when they were listed */
         int64_t listed_ns; /* 0: never */
         int64_t read_ns;
         struct value busiest; /* ratio of one core, as of read_ns */
@@ -51,11 +51,11 @@ void threads_finish(struct threads *t, struct fd_budget *fds);
 struct threads_ask {
         int proc; /* descriptor of /proc */
         int32_t pid;
-        uint64_t n;  /* threads, as its stat tells */
-        size_t most; /* to look at now */
+        uint64_t n;  /* threads, as its stat reports */
+        size_t most; /* to examine now */
         double clock_ticks;
         int64_t now_ns;
 };
 
 /* Looks at the threads when THREADS_EVERY_NS have passed. Allocates only for more than ever. */
-void threads_look(struct threads *t, const struct threads_ask *ask, struct fd_budget *fds);
+void threads_read(struct threads *t, const struct threads_ask *ask, struct fd_budget *fds);

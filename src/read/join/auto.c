@@ -18,7 +18,7 @@
 static const struct candidate {
         const char *name;
         bool need_counters; /* not tried where nobody may read any */
-        const char *why;    /* told when it is used; NULL when it is what one expects */
+        const char *why;    /* reported when it is used; NULL when it is what one expects */
 } candidates[] = {
     {"nvml", true, NULL},
     {"dcgm", true, "counters come from DCGM"},
@@ -33,7 +33,7 @@ struct source {
         struct source *inner;
         const char *why;
         char nvml[200]; /* why NVML, which is tried first, did not do; empty when it did */
-        char dcgm[200]; /* why DCGM, which is there, did not help; empty for no reason */
+        char dcgm[200]; /* why DCGM, which is present, did not help; empty for no reason */
 };
 
 static bool lacks_counters(const struct source_ops *ops, const struct source *inner,

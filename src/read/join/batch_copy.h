@@ -1,4 +1,4 @@
-/* A batch that owns what it points to, so that its source may go on. */
+/* A batch that owns what it points to, so that its source may continue. */
 #pragma once
 
 #include "model/reading.h"

@@ -61,7 +61,7 @@ static size_t ask_processes(struct joined_worker *w)
 }
 
 /* Lock held. */
-static int publish(struct joined_worker *w, const struct batch *batch, size_t n_processes)
+static int publish_batch(struct joined_worker *w, const struct batch *batch, size_t n_processes)
 {
         int r = batch_copy_take(&w->copies[w->front ^ 1], batch);
         if (r < 0)
@@ -83,12 +83,12 @@ static int publish(struct joined_worker *w, const struct batch *batch, size_t n_
                 w->fresh_ns = w->published_ns;
         w->fresh = true;
         w->late = false;
-        crew_tell(&w->hub->crew);
+        crew_request_stop(&w->hub->crew);
         return 0;
 }
 
 /* Publishes batch after batch. 0 when it was stopped, or a negative code with err. */
-static int work(struct joined_worker *w, struct err *err)
+static int run_worker(struct joined_worker *w, struct err *err)
 {
         struct joined_hub *hub = w->hub;
         struct batch batch;
@@ -98,7 +98,7 @@ static int work(struct joined_worker *w, struct err *err)
                 crew_lock(&hub->crew);
                 bool stop = hub->crew.stop;
                 if (!stop)
-                        r = publish(w, &batch, n_processes);
+                        r = publish_batch(w, &batch, n_processes);
                 crew_unlock(&hub->crew);
                 if (stop)
                         return 0;
@@ -108,7 +108,7 @@ static int work(struct joined_worker *w, struct err *err)
         return r;
 }
 
-/* Opened without the lock: nobody interrupts a source that is not there yet. */
+/* Opened without the lock: nobody interrupts a source that is absent yet. */
 static int open_source(struct joined_worker *w, struct err *err)
 {
         struct source *source = NULL;
@@ -116,7 +116,7 @@ static int open_source(struct joined_worker *w, struct err *err)
         crew_lock(&w->hub->crew);
         if (source)
                 w->source = source;
-        crew_tell(&w->hub->crew);
+        crew_request_stop(&w->hub->crew);
         bool stop = w->hub->crew.stop;
         crew_unlock(&w->hub->crew);
         return stop ? 0 : r < 0 ? r : 1;
@@ -129,13 +129,13 @@ static void read_part(void *arg)
         struct err err = {0};
         int r = open_source(w, &err);
         if (r > 0)
-                work(w, &err);
+                run_worker(w, &err);
         crew_lock(&hub->crew);
         struct source *source = w->source;
         w->source = NULL;
         w->ended = true;
         w->err = err;
-        crew_tell(&hub->crew);
+        crew_request_stop(&hub->crew);
         crew_unlock(&hub->crew);
         w->ops->close(source);
 }

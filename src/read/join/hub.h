@@ -1,4 +1,4 @@
-/* What the threads of a joined source share: one a part, and whoever takes what they publish. */
+/* What the threads of a joined source share: one a part, and anyone who takes what they publish. */
 #pragma once
 
 #include "life/worker.h"
@@ -22,7 +22,7 @@ struct joined_worker {
         struct batch_copy copies[2]; /* [front] is the taker's, the other is what came last */
         unsigned front;
         bool fresh;           /* what came last was not taken yet */
-        bool late;            /* was waited for in vain, and has not published since */
+        bool late;            /* was waited for without success, and has not published since */
         bool ended;           /* its thread is through */
         int64_t fresh_ns;     /* since when there is something to take */
         int64_t published_ns; /* when the last came; when the worker started before that */

@@ -35,7 +35,7 @@ void joined_close(struct source *s)
         free(s);
 }
 
-static void describe(struct source *s)
+static void describe_parts(struct source *s)
 {
         size_t len = 0;
         for (size_t i = 0; i < s->hub->n; i++) {
@@ -60,7 +60,7 @@ int joined_open(const struct joined_part *parts, size_t n, const struct source_c
                 return -ENOMEM;
         }
         s->given_ns = clock_mono_ns();
-        describe(s);
+        describe_parts(s);
         int r = joined_hub_start(s->hub);
         if (r < 0) {
                 joined_close(s);
@@ -110,7 +110,7 @@ int joined_open_one(const struct source_ops *ops, const struct source_config *co
         return 0;
 }
 
-static int64_t patience(const struct source *s)
+static int64_t patience_ns(const struct source *s)
 {
         int64_t poll = s->hub->config.poll_ns;
         if (!s->given)
@@ -119,7 +119,7 @@ static int64_t patience(const struct source *s)
 }
 
 /* Lock held. Whose news make a tick: the first that can be relied on. NULL when none can. */
-static const struct joined_worker *leader(const struct joined_hub *hub)
+static const struct joined_worker *leading_worker(const struct joined_hub *hub)
 {
         for (size_t i = 0; i < hub->n; i++) {
                 if (!hub->workers[i].late && !hub->workers[i].ended)
@@ -129,18 +129,18 @@ static const struct joined_worker *leader(const struct joined_hub *hub)
 }
 
 /* Lock held. The moment at which to give what there is; 0 for now. */
-static int64_t due(const struct source *s)
+static int64_t due_time(const struct source *s)
 {
         const struct joined_hub *hub = s->hub;
-        const struct joined_worker *lead = leader(hub);
+        const struct joined_worker *lead = leading_worker(hub);
         if (!lead)
                 return s->given_ns + hub->config.poll_ns;
         if (!lead->fresh)
-                return s->given_ns + (s->given ? hub->config.poll_ns : 0) + patience(s);
+                return s->given_ns + (s->given ? hub->config.poll_ns : 0) + patience_ns(s);
         for (size_t i = 0; i < hub->n; i++) {
                 const struct joined_worker *w = &hub->workers[i];
                 if (!w->fresh && !w->late && !w->ended)
-                        return lead->fresh_ns + patience(s);
+                        return lead->fresh_ns + patience_ns(s);
         }
         return 0;
 }
@@ -174,7 +174,7 @@ static bool wait_for_news(struct source *s)
 {
         struct joined_hub *hub = s->hub;
         while (!hub->interrupted && !all_ended(hub)) {
-                int64_t then = due(s);
+                int64_t then = due_time(s);
                 if (then <= clock_mono_ns() && has_any(hub))
                         return true;
                 /* The first tick has something to show, however long that takes. */
@@ -218,7 +218,7 @@ static int32_t joined_number_of(struct source *s, size_t part, int32_t index)
         return s->numbers[part][index] - 1;
 }
 
-static void number(struct source *s, size_t part)
+static void number_entities(struct source *s, size_t part)
 {
         struct joined_worker *w = &s->hub->workers[part];
         struct batch_copy *c = &w->copies[w->front];
@@ -227,7 +227,7 @@ static void number(struct source *s, size_t part)
 }
 
 /* Lock held. One tick of all parts that ever gave anything; false when none has. */
-static bool collect(struct source *s, struct batch *ret)
+static bool collect_tick(struct source *s, struct batch *ret)
 {
         int64_t now = clock_mono_ns();
         struct batch *first = NULL, *last = NULL;
@@ -240,7 +240,7 @@ static bool collect(struct source *s, struct batch *ret)
                 struct batch *b = joined_take(w, now);
                 b->more = NULL;
                 if (fresh)
-                        number(s, i);
+                        number_entities(s, i);
                 if (last)
                         last->more = b;
                 first = first ? first : b;
@@ -252,7 +252,7 @@ static bool collect(struct source *s, struct batch *ret)
         if (first->mono_ns <= s->last_mono_ns)
                 first->mono_ns = now;
         s->last_mono_ns = first->mono_ns;
-        describe(s);
+        describe_parts(s);
         *ret = *first;
         s->given = true;
         s->given_ns = now;
@@ -267,7 +267,7 @@ int joined_next(struct source *s, struct batch *ret, struct err *err)
         if (over)
                 *err = hub->workers[0].err;
         else if (go)
-                go = collect(s, ret);
+                go = collect_tick(s, ret);
         crew_unlock(&hub->crew);
         if (over)
                 return err->code < 0 ? err->code : 0;
@@ -280,7 +280,7 @@ const char *joined_provenance(const struct source *s)
 }
 
 /* Lock held. What is wrong with the part as a whole. */
-static bool tell_absence(const struct joined_worker *w, char *buf, size_t size)
+static bool describe_absence(const struct joined_worker *w, char *buf, size_t size)
 {
         double since = clock_to_seconds(clock_mono_ns() - w->published_ns);
         if (w->ended && w->err.code < 0)
@@ -300,14 +300,14 @@ void joined_trouble(const struct source *s, struct source_trouble *ret)
                 ret->rows += w->trouble.rows;
                 ret->skipped += w->trouble.skipped;
                 ret->too_long += w->trouble.too_long;
-                if (!ret->notice[0] && !tell_absence(w, ret->notice, sizeof(ret->notice)))
+                if (!ret->notice[0] && !describe_absence(w, ret->notice, sizeof(ret->notice)))
                         memcpy(ret->notice, w->trouble.notice, sizeof(ret->notice));
         }
         crew_unlock(&s->hub->crew);
 }
 
 /* A part's number becomes the number among all. False for a GPU that was not shown yet. */
-static bool renumber(const struct source *s, size_t part, struct process_on *on)
+static bool renumber_process(const struct source *s, size_t part, struct process_on *on)
 {
         if (on->index < 0 || on->index >= NUMBERS_MAX || s->numbers[part][on->index] == 0)
                 return false;
@@ -324,7 +324,7 @@ size_t joined_processes(struct source *s, struct process *ret, size_t max)
                 const struct joined_worker *w = &s->hub->workers[i];
                 for (size_t k = 0; k < w->n_processes && n < max; k++) {
                         ret[n] = w->processes[k];
-                        n += renumber(s, i, &ret[n].on);
+                        n += renumber_process(s, i, &ret[n].on);
                 }
         }
         crew_unlock(&s->hub->crew);
@@ -335,7 +335,7 @@ void joined_interrupt(struct source *s)
 {
         crew_lock(&s->hub->crew);
         s->hub->interrupted = true;
-        crew_tell(&s->hub->crew);
+        crew_request_stop(&s->hub->crew);
         crew_unlock(&s->hub->crew);
 }
 

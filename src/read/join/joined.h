@@ -9,9 +9,9 @@ struct joined_part {
 };
 
 /*
- * Owns the parts from now on, also when it fails. GPUs get numbers in the order of the parts, and
- * keep them. Each part has a thread: one that does not answer makes its own GPUs stale, not the
- * others'. Use the source with source_joined.
+ * Owns the parts from now on, even on failure. GPUs get numbers in the order of the parts, and keep
+ * them. Each part has a thread: one that does not answer makes its own GPUs stale, not the others'.
+ * Use the source with source_joined.
  */
 int joined_open(const struct joined_part *parts, size_t n, const struct source_config *config,
                 struct source **ret, struct err *err);

@@ -48,7 +48,7 @@ static bool try_once(struct source *s)
                 inner = NULL;
         }
         bool last = s->over || s->crew.stop || s->interrupted;
-        crew_tell(&s->crew);
+        crew_request_stop(&s->crew);
         crew_unlock(&s->crew);
         s->late.ops->close(inner);
         return last;
@@ -119,7 +119,7 @@ int late_open(const struct late_config *late, const struct source_config *config
         return r;
 }
 
-/* Time goes on without the source. */
+/* Time continues without the source. */
 static void give_nothing(struct source *s, struct batch *ret)
 {
         int64_t now = clock_mono_ns();
@@ -147,7 +147,7 @@ static int deferred_next(struct source *s, struct batch *ret, struct err *err)
         return 1;
 }
 
-/* The source, once it is there: it stays until it is closed by who asks. */
+/* The source, once it is present: it stays until it is closed by who asks. */
 static struct source *inner_of(const struct source *s)
 {
         struct source *own = (struct source *)s;
@@ -215,7 +215,7 @@ static void late_interrupt(struct source *s)
         crew_lock(&s->crew);
         s->interrupted = true;
         struct source *inner = s->inner;
-        crew_tell(&s->crew);
+        crew_request_stop(&s->crew);
         crew_unlock(&s->crew);
         if (inner && s->late.ops->interrupt)
                 s->late.ops->interrupt(inner);

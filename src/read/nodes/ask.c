@@ -28,8 +28,8 @@ struct round {
 };
 
 /* Why it gave nothing, in words of ours. */
-static void explain(const struct round *r, int code, int status, struct strbuf *said,
-                    struct node *node)
+static void explain_failure(const struct round *r, int code, int status, struct strbuf *said,
+                            struct node *node)
 {
         node->state = NODE_DOWN;
         node->words[0] = node->hint[0] = '\0';
@@ -72,7 +72,7 @@ static void ask_one(struct round *r, size_t at)
         struct node node = {0};
         int status, code = run_on(r, at, &text, &said, &status);
         if (code < 0 || text.len == 0)
-                explain(r, code, status, &said, &node);
+                explain_failure(r, code, status, &said, &node);
         const struct node_answer a = {.node = at,
                                       .n = r->reach.n,
                                       .name = r->reach.targets[at].name,

@@ -212,7 +212,7 @@ void gather_trouble(const struct gather *g, const struct source_config *config, 
 {
         size_t bad = g->n_parts - node_count(g->nodes, g->n_parts, NODE_OK);
         const struct node *first = g->nodes;
-        /* Who does not wait has told it already. */
+        /* Who does not wait has reported it already. */
         if (bad == 0 || !config->wait)
                 return;
         while (first->state == NODE_OK)

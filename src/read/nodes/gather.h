@@ -17,7 +17,7 @@ struct gather_part {
         size_t n, width;
         size_t rows_cap, cells_cap, text_cap, map_cap;
         int64_t measured_ns; /* on our monotonic clock; 0 for nothing yet */
-        int64_t heard_ns;    /* when it last told them; later where it repeats itself */
+        int64_t heard_ns;    /* when it last reported them; later where it repeats itself */
         bool stale;          /* the node says that nothing is new */
         bool fresh;          /* came since the last tick was given */
         const char *name;    /* of its host, borrowed; NULL: as it says itself */
@@ -40,8 +40,8 @@ struct gather {
 int gather_init(struct gather *g, enum dialect dialect, size_t parts);
 void gather_finish(struct gather *g);
 /*
- * Takes what a node measured at one moment and told at another. 0 or -ENOMEM. Allocates
- * only when it is larger than any before.
+ * Takes what a node measured at one moment and reported at another. 0 or -ENOMEM. Allocates only
+ * when it is larger than any before.
  */
 int gather_take(struct gather *g, size_t part, const struct batch *from, int64_t measured_ns,
                 int64_t heard_ns);

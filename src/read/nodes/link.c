@@ -12,7 +12,7 @@
 
 #define RETRY_MAX_S 30
 #define END_STEP_NS (250 * NS_PER_MS)
-/* Times that nodes tell are within CLOCK_FILE_MAX_NS: sums with an offset stay in range. */
+/* Times that nodes report are within CLOCK_FILE_MAX_NS: sums with an offset stay in range. */
 #define OFFSET_MAX_NS (CLOCK_FILE_MAX_NS / 2)
 /* Of its standard error so much at a time; who fills that is not listened to for a while. */
 #define SAID_AT_ONCE 16384
@@ -132,8 +132,8 @@ void link_ask(struct link *l, int64_t now_ns, int64_t wall_ns)
                 return;
         int n = snprintf(line, sizeof(line), "%llu\n", (unsigned long long)l->asked + 1);
         l->ask_ns = now_ns + (l->answers < LINK_ASKS ? ASK_FIRST_NS : ASK_LATER_NS);
-        if (!helper_tell(&l->helper, line, (size_t)n))
-                return; /* it does not read: it is told otherwise that it is late */
+        if (!helper_write(&l->helper, line, (size_t)n))
+                return; /* it does not read: it is reported otherwise that it is late */
         l->asked++;
         l->asked_mono_ns = now_ns;
         l->asked_wall_ns = wall_ns;
@@ -175,7 +175,7 @@ int64_t link_measured(const struct link *l, int64_t now_ns, int64_t wall_ns)
 
 /* --- events -------------------------------------------------------------------------------- */
 
-static void greet(struct link *l, int64_t now_ns, struct node *node)
+static void read_greeting(struct link *l, int64_t now_ns, struct node *node)
 {
         l->stage = LINK_STREAM;
         l->ask_ns = now_ns;
@@ -194,7 +194,7 @@ enum stream_event link_event(struct link *l, struct batcher *b, int64_t now_ns, 
                 return e;
         l->heard_ns = now_ns;
         if (e == STREAM_HELLO)
-                greet(l, now_ns, node);
+                read_greeting(l, now_ns, node);
         else if (e == STREAM_CLOCK)
                 take_answer(l, now_ns, node);
         else if (e == STREAM_SAMPLE) {
@@ -265,7 +265,7 @@ void link_end(struct link *l, const char *why, int64_t now_ns)
                 helper_ask_to_end(&l->helper);
 }
 
-static void conclude(struct link *l, int64_t now_ns, struct node *node)
+static void conclude_link(struct link *l, int64_t now_ns, struct node *node)
 {
         bool foreign = l->stream.greeted && l->stream.hello.protocol != NODE_PROTOCOL;
         int64_t delay_s = l->failures < 5 ? 1LL << l->failures : RETRY_MAX_S;
@@ -295,7 +295,7 @@ void link_bury(struct link *l, int64_t now_ns, struct node *node)
 {
         int64_t since = now_ns - l->ending_ns;
         if (helper_reap(&l->helper) || since > 3 * END_STEP_NS)
-                conclude(l, now_ns, node);
+                conclude_link(l, now_ns, node);
         else if (since > 2 * END_STEP_NS)
                 helper_kill(&l->helper);
         else if (since > END_STEP_NS && l->helper.in_fd >= 0)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Clusters share their folders, so this program is there under the same name; a host that ssh
+/* Clusters share their folders, so this program is present under the same name; a host that ssh
  * reaches has its own. */
 static void name_remote(struct reach *r, const struct source_config *config)
 {
@@ -55,8 +55,8 @@ static void name_targets(struct reach *r)
                 const char *host = at ? at + 1 : target;
                 bool twice = false;
                 for (size_t k = 0; k < r->n && at && !twice; k++) {
-                        const char *other = r->targets[k].target, *there = strrchr(other, '@');
-                        twice = k != i && strcmp(there ? there + 1 : other, host) == 0;
+                        const char *other = r->targets[k].target, *present = strrchr(other, '@');
+                        twice = k != i && strcmp(present ? present + 1 : other, host) == 0;
                 }
                 snprintf(r->targets[i].name, sizeof(r->targets[i].name), "%.79s",
                          twice ? target : host);

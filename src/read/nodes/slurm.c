@@ -71,7 +71,7 @@ int slurm_read_job(struct slurm_job *job, const char *text, struct err *err)
         return r;
 }
 
-static int tell_failure(const char *id, struct strbuf *said, struct err *err)
+static int report_failure(const char *id, struct strbuf *said, struct err *err)
 {
         char why[160];
         const char *text = strbuf_str(said);
@@ -123,7 +123,7 @@ int slurm_ask(struct slurm_job *job, const char *id, int wake, struct err *err)
         int status = answered ? helper_finish(&c) : 1;
         helper_stop(&c);
         if (status != 0 || out.failed)
-                r = tell_failure(id, &said, err);
+                r = report_failure(id, &said, err);
         else
                 r = slurm_read_job(job, strbuf_str(&out), err);
         if (r == 0)

@@ -1,4 +1,4 @@
-/* The nodes of a Slurm job, as squeue tells them. */
+/* The nodes of a Slurm job, as squeue reports them. */
 #pragma once
 
 #include "read/nodes/hostlist.h"

@@ -1,8 +1,8 @@
 /*
  * Many machines as one fleet: on each an assay is started through ssh, or through srun inside a
  * Slurm job, and what they write is joined. Everything happens inside next(), in one poll loop; a
- * node that hangs, dies or speaks otherwise is told, tried again ever more rarely, and never waited
- * for. The nodes end when their standard input closes, however this program ends.
+ * node that hangs, dies or speaks otherwise is reported, tried again ever more rarely, and never
+ * waited for. The nodes end when their standard input closes, however this program ends.
  */
 #include "read/nodes/source.h"
 
@@ -19,14 +19,14 @@
 #include <sys/eventfd.h>
 
 #define LOGIN_NS (10 * NS_PER_S)  /* from the start to the greeting */
-#define SILENT_NS (30 * NS_PER_S) /* without a line, then it is started anew */
+#define SILENT_NS (30 * NS_PER_S) /* without a line, then it is started again */
 #define PATIENCE_SHORTEST_NS (100 * NS_PER_MS)
 #define PATIENCE_LONGEST_NS (500 * NS_PER_MS)
 #define LATE_LEAST_NS (2 * NS_PER_S)
 #define LOGINS_MOST 64 /* at once; those that take long do not count */
 #define LOGIN_LONG_NS (2 * NS_PER_S)
-#define LOOK_NS (250 * NS_PER_MS) /* at deadlines */
-#define END_LOOK_NS (10 * NS_PER_MS)
+#define REFRESH_NS (250 * NS_PER_MS) /* at deadlines */
+#define END_CHECK_NS (10 * NS_PER_MS)
 #define END_NS (300 * NS_PER_MS)
 
 struct source {
@@ -169,7 +169,7 @@ static void update_node(struct source *s, size_t i, int64_t now)
 }
 
 /* Deadlines, and what is due. */
-static void attend(struct source *s, int64_t now)
+static void attend_links(struct source *s, int64_t now)
 {
         size_t logins = count_logins(s, now);
         for (size_t i = 0; i < s->n; i++) {
@@ -250,10 +250,10 @@ static bool is_due(const struct source *s, int64_t now)
 
 static int64_t sleep_ns(const struct source *s, int64_t now)
 {
-        int64_t until = now + LOOK_NS;
+        int64_t until = now + REFRESH_NS;
         for (size_t i = 0; i < s->n; i++) {
                 if (s->links[i].stage == LINK_ENDING)
-                        return END_LOOK_NS;
+                        return END_CHECK_NS;
         }
         if (s->given && s->beat_ns > now)
                 until = MIN(until, s->beat_ns);
@@ -268,7 +268,7 @@ static int wait_for_nodes(struct source *s, int64_t now)
         s->fds[0] = (struct pollfd){.fd = s->wake, .events = POLLIN};
         for (size_t i = 0; i < s->n; i++) {
                 struct link *l = &s->links[i];
-                bool reads = link_reads(l, now, MAX(s->config.poll_ns, (int64_t)LOOK_NS));
+                bool reads = link_reads(l, now, MAX(s->config.poll_ns, (int64_t)REFRESH_NS));
                 s->fds[1 + 2 * i] =
                     (struct pollfd){.fd = reads ? l->helper.out_fd : -1, .events = POLLIN};
                 s->fds[2 + 2 * i] = (struct pollfd){
@@ -288,7 +288,7 @@ static int wait_for_nodes(struct source *s, int64_t now)
 }
 
 /* Nothing came of any of them, and nobody wants to wait. */
-static int tell_none(const struct source *s, struct err *err)
+static int report_no_source(const struct source *s, struct err *err)
 {
         size_t worst = 0;
         for (size_t i = s->n; i-- > 0;)
@@ -300,7 +300,7 @@ static int tell_none(const struct source *s, struct err *err)
         return node->hint[0] ? err_hint(err, "%s", node->hint) : err->code;
 }
 
-static int give(struct source *s, struct batch *ret, struct err *err)
+static int fill_batch(struct source *s, struct batch *ret, struct err *err)
 {
         int64_t now = clock_mono_ns(), poll = s->config.poll_ns;
         if (gather_give(&s->gather, now, late_ns(s), ret) < 0)
@@ -318,10 +318,10 @@ static int nodes_next(struct source *s, struct batch *ret, struct err *err)
         if (s->begun_ns == 0)
                 s->begun_ns = clock_mono_ns();
         for (int64_t now = clock_mono_ns(); !s->stopped; now = clock_mono_ns()) {
-                attend(s, now);
+                attend_links(s, now);
                 if (is_due(s, now)) {
                         bool none = !s->given && gather_count(&s->gather) == 0 && !s->config.wait;
-                        return none ? tell_none(s, err) : give(s, ret, err);
+                        return none ? report_no_source(s, err) : fill_batch(s, ret, err);
                 }
                 int r = wait_for_nodes(s, now);
                 if (r < 0)
@@ -331,7 +331,8 @@ static int nodes_next(struct source *s, struct batch *ret, struct err *err)
         return 0;
 }
 
-/* --- what is told -------------------------------------------------------------------------- */
+/* --- what is reported --------------------------------------------------------------------------
+ */
 
 static const char *nodes_provenance(const struct source *s)
 {

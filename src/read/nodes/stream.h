@@ -29,10 +29,10 @@ enum stream_event {
         STREAM_HELLO,   /* hello is filled */
         STREAM_CLOCK,   /* number and wall_ns are filled */
         STREAM_SAMPLE,  /* its rows are in the batcher; wall_ns is filled */
-        STREAM_BROKEN,  /* this is no stream of ours, or memory is short */
+        STREAM_BROKEN,  /* this is not a stream of ours, or memory is short */
 };
 
-/* Begins anew, and keeps the memory. */
+/* Begins again, and keeps the memory. */
 void stream_restart(struct stream *s);
 void stream_finish(struct stream *s);
 /* Room for the bytes that come next; NULL when a line or sample is too long, or memory short. */

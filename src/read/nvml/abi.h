@@ -77,7 +77,7 @@ enum {
 };
 
 #define NVML_TEXT_MAX 96
-#define NVML_NO_MEMORY UINT64_MAX /* used memory of a process that cannot be told */
+#define NVML_NO_MEMORY UINT64_MAX /* used memory of a process that cannot be reported */
 
 struct nvml_memory { /* v1 */
         uint64_t total, free, used;

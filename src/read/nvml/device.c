@@ -124,7 +124,7 @@ static void mark_lost(struct nvml_device *d)
 
 /*
  * A GPU that was reset, or seated again, answers under a new handle. While any program has the GPU
- * open the driver can neither be unloaded nor the GPU reset by hand, so starting NVML anew, which
+ * open the driver can neither be unloaded nor the GPU reset by hand, so starting NVML again, which
  * would disturb the other GPUs, brings nothing back.
  */
 static void try_again(struct nvml_device *d)
@@ -141,7 +141,7 @@ static void try_again(struct nvml_device *d)
         d->retry_ns = now + MIN(RETRY_FIRST_NS << MIN(d->retries, 8u), RETRY_LONGEST_NS);
 }
 
-static void look_at_topology(struct nvml_device *d)
+static void read_topology(struct nvml_device *d)
 {
         int64_t now = d->env->mono_ns();
         if (now - d->topology_ns < TOPOLOGY_NS)
@@ -208,7 +208,7 @@ bool nvml_device_slow(struct nvml_device *d)
                 }
         }
         if (!d->lost && d->attached)
-                look_at_topology(d);
+                read_topology(d);
         return false;
 }
 

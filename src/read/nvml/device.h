@@ -18,7 +18,7 @@ struct nvml_env {
         uint32_t lanes; /* one bit a lane that has a wanted field */
         int64_t poll_ns;
         int64_t (*mono_ns)(void);
-        int64_t (*boot_ns)(void); /* goes on while the machine sleeps */
+        int64_t (*boot_ns)(void); /* continues while the machine sleeps */
         char driver[ENTITY_TEXT_MAX];
         char host[ENTITY_TEXT_MAX];
         char root[256]; /* of the file system; "" for the real one */
@@ -62,13 +62,13 @@ struct nvml_device {
         struct nvml_xids *xids; /* NULL when nobody waits for events */
         uint32_t index;
         nvml_device handle;
-        bool attached; /* handle and rows are there */
+        bool attached; /* handle and rows are present */
         bool lost;
         bool has_gpm;
         bool counts_processes_closely; /* also ask for their utilization */
         uint32_t retries;              /* to get a lost GPU back */
         int64_t retry_ns;              /* the next one */
-        int64_t topology_ns;           /* when MIG was looked at last */
+        int64_t topology_ns;           /* when MIG was examined last */
         size_t n;
         struct nvml_row row[NVML_ROWS_MAX]; /* the first is the GPU */
         struct nvml_origin origin[NVML_ROWS_MAX];

@@ -1,7 +1,7 @@
 #include "read/nvml/events.h"
 
 /* A GPU that reports more at once is in a state that one more look will not miss. */
-#define EVENTS_A_LOOK 64
+#define EVENTS_A_ROUND 64
 
 void nvml_events_open(struct nvml_events *e, const struct nvml_lib *lib)
 {
@@ -75,7 +75,7 @@ void nvml_xids_take(struct nvml_xids *x)
 void nvml_events_poll(struct nvml_events *e)
 {
         struct nvml_event event = {0};
-        for (int i = 0; e->set && e->n > 0 && i < EVENTS_A_LOOK; i++) {
+        for (int i = 0; e->set && e->n > 0 && i < EVENTS_A_ROUND; i++) {
                 if (NVML_CALL(e->lib, event_wait, e->set, &event, 0) != 0)
                         return;
                 if (event.type == NVML_EVENT_XID)

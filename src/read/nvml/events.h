@@ -20,5 +20,5 @@ void nvml_events_open(struct nvml_events *e, const struct nvml_lib *lib);
 void nvml_events_close(struct nvml_events *e);
 /* Counts XIDs of this GPU from now on; a GPU that came back has a new handle for the same xids. */
 void nvml_events_watch(struct nvml_events *e, nvml_device handle, struct nvml_xids *xids);
-/* Takes the events that are there, without waiting. */
+/* Takes the events present, without waiting. */
 void nvml_events_poll(struct nvml_events *e);

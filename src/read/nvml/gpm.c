@@ -29,7 +29,7 @@ static const struct {
 /* No GPU does so many a second on all its SMs together: a greater number counts since long ago. */
 #define CYCLES_MOST 2e12
 
-/* Rounding in the driver may pass a bound by this much; more is no measurement. */
+/* Rounding in the driver may pass a bound by this much; more is not a measurement. */
 #define ROUNDING 1e-6
 /* The clocks differ by this much only when the machine slept. */
 #define SLEPT_NS NS_PER_S
@@ -104,7 +104,7 @@ static bool in_range(enum nvml_field field, double v)
 }
 
 /* The driver's mark of a window without new counters is a DRAM value of NaN. */
-static bool advanced(const struct nvml_gpm_plan *plan)
+static bool has_advanced(const struct nvml_gpm_plan *plan)
 {
         for (size_t i = 0; i < plan->n; i++) {
                 const struct nvml_gpm_metric *m = &plan->get.metric[i];
@@ -114,7 +114,7 @@ static bool advanced(const struct nvml_gpm_plan *plan)
         return true;
 }
 
-/* Cycles a second: of the window, or from a count that goes on from window to window. */
+/* Cycles a second: of the window, or from a count that continues from window to window. */
 static struct value cycles_per_s(struct nvml_gpm *g, double cycles, int64_t window_ns)
 {
         struct value before = g->cycles > 0 ? value_ok(g->cycles) : value_missing(STATE_BLANK);
@@ -137,8 +137,8 @@ static struct value check_counter(struct nvml_gpm *g, enum nvml_field field, dou
         return x;
 }
 
-static void store(struct nvml_gpm_plan *plan, struct nvml_gpm *g, int64_t window_ns,
-                  struct nvml_row *row)
+static void store_counters(struct nvml_gpm_plan *plan, struct nvml_gpm *g, int64_t window_ns,
+                           struct nvml_row *row)
 {
         for (size_t i = 0; i < plan->n; i++) {
                 const struct nvml_gpm_metric *m = &plan->get.metric[i];
@@ -151,7 +151,7 @@ static void store(struct nvml_gpm_plan *plan, struct nvml_gpm *g, int64_t window
 }
 
 /* One counter far outside its range means that they were reset: none of them can be trusted. */
-static bool plausible(const struct nvml_gpm_plan *plan)
+static bool is_plausible(const struct nvml_gpm_plan *plan)
 {
         for (size_t i = 0; i < plan->n; i++) {
                 const struct nvml_gpm_metric *m = &plan->get.metric[i];
@@ -173,8 +173,8 @@ static void start_from(struct nvml_gpm *g, int64_t now_ns, int64_t boot_ns)
 }
 
 /* Whether the time between the samples says that they belong together. */
-static bool usable(const struct nvml_gpm *g, const struct nvml_gpm_plan *plan, int64_t now_ns,
-                   int64_t boot_ns)
+static bool is_usable(const struct nvml_gpm *g, const struct nvml_gpm_plan *plan, int64_t now_ns,
+                      int64_t boot_ns)
 {
         int64_t window = now_ns - g->from_ns, slept = boot_ns - g->from_boot_ns - window;
         return g->seeded && window > 0 && window <= plan->longest_ns && slept < SLEPT_NS;
@@ -201,7 +201,7 @@ int nvml_gpm_read(struct nvml_gpm *g, struct nvml_gpm_plan *plan, nvml_device gp
                 return rc;
         }
         nvml_row_blank(row, NVML_LANE_GPM, STATE_BLANK);
-        if (!usable(g, plan, now_ns, boot_ns)) {
+        if (!is_usable(g, plan, now_ns, boot_ns)) {
                 start_from(g, now_ns, boot_ns);
                 return 0;
         }
@@ -215,12 +215,12 @@ int nvml_gpm_read(struct nvml_gpm *g, struct nvml_gpm_plan *plan, nvml_device gp
                 nvml_gpm_reseed(g);
                 return rc;
         }
-        if (!advanced(plan))
+        if (!has_advanced(plan))
                 return 0; /* the older sample stays: the next window is longer */
         int64_t window = now_ns - g->from_ns;
         start_from(g, now_ns, boot_ns);
-        if (plausible(plan)) {
-                store(plan, g, window, row);
+        if (is_plausible(plan)) {
+                store_counters(plan, g, window, row);
                 g->window_ns = window;
         }
         return 0;

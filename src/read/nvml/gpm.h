@@ -17,7 +17,7 @@ struct nvml_gpm {
         nvml_gpm_sample from, to;
         bool seeded;          /* from holds a sample */
         int64_t from_ns;      /* when it was taken */
-        int64_t from_boot_ns; /* the same, on the clock that goes on while the machine sleeps */
+        int64_t from_boot_ns; /* the same, on the clock that continues while the machine sleeps */
         int64_t window_ns;    /* of the last good window; 0 when the last was not good */
         double cycles;        /* as the driver gave them last; 0 when it did not */
 };
@@ -25,14 +25,14 @@ struct nvml_gpm {
 /* What does not change from window to window, and the buffer all windows of a thread share. */
 struct nvml_gpm_plan {
         const struct nvml_lib *lib;
-        int64_t longest_ns; /* a longer window is no picture of now: start again */
+        int64_t longest_ns; /* a longer window is not a picture of now: start again */
         size_t n;
         enum nvml_field field[NVML_FIELD_COUNT];
         struct nvml_gpm_metrics get;
 };
 
 /*
- * Chooses the metrics that are wanted. The DRAM one is always read: it tells empty windows. Of a
+ * Chooses the metrics that are wanted. The DRAM one is always read: it reports empty windows. Of a
  * driver ("590.44.01") that is too old to know a metric it is not asked.
  */
 void nvml_gpm_plan(struct nvml_gpm_plan *plan, const struct nvml_lib *lib,

@@ -71,7 +71,7 @@ bool nvml_hub_complete(const struct nvml_hub *hub, uint64_t beat)
         return true;
 }
 
-/* The first list is for whoever looks once; later ones only for who goes on. */
+/* The first list is for anyone who looks once; later ones only for who continues. */
 static void publish_processes(struct nvml_slot *s)
 {
         if (!s->hub->watch_processes && s->processes_seq > 0)
@@ -89,7 +89,7 @@ static void publish_processes(struct nvml_slot *s)
 }
 
 /* Lock held. Whether somebody waits for no other GPU. */
-static bool publish(struct nvml_slot *s, uint64_t beat)
+static bool publish_row(struct nvml_slot *s, uint64_t beat)
 {
         struct nvml_device *d = &s->device;
         s->n = d->n;
@@ -106,14 +106,14 @@ static bool publish(struct nvml_slot *s, uint64_t beat)
 }
 
 /* Lock held. Whether this GPU can be used at all. */
-static bool settle(struct nvml_slot *s, int rc)
+static bool settle_slot(struct nvml_slot *s, int rc)
 {
         s->device.lost = rc != 0;
         s->hidden = rc != 0 && !nvml_is_lost(rc);
         s->has_gpm = s->device.has_gpm;
         s->handle = rc == 0 ? s->device.handle : NULL;
         s->attached = true;
-        crew_tell(&s->hub->crew);
+        crew_request_stop(&s->hub->crew);
         return !s->hidden;
 }
 
@@ -138,7 +138,7 @@ static uint64_t beat_after(const struct nvml_hub *hub, uint64_t beat)
 }
 
 /* Lock held. Lets go of the GPU while NVML restarts; false when it is time to stop. */
-static bool rest(struct nvml_slot *s)
+static bool release_gpu(struct nvml_slot *s)
 {
         struct nvml_hub *hub = s->hub;
         crew_unlock(&hub->crew);
@@ -146,7 +146,7 @@ static bool rest(struct nvml_slot *s)
         crew_lock(&hub->crew);
         hub->parked++;
         s->handle = NULL;
-        crew_tell(&hub->crew);
+        crew_request_stop(&hub->crew);
         while (hub->park && !hub->crew.stop)
                 pthread_cond_wait(&hub->sleep, &hub->crew.lock);
         if (hub->crew.stop)
@@ -162,10 +162,10 @@ static void give_preview(struct nvml_slot *s)
 {
         nvml_device_preview(&s->device);
         crew_lock(&s->hub->crew);
-        bool complete = publish(s, 0);
+        bool complete = publish_row(s, 0);
         crew_unlock(&s->hub->crew);
         if (complete)
-                crew_tell(&s->hub->crew);
+                crew_request_stop(&s->hub->crew);
 }
 
 static void keep_beats(struct nvml_slot *s)
@@ -178,15 +178,15 @@ static void keep_beats(struct nvml_slot *s)
         crew_lock(&hub->crew);
         for (uint64_t beat = hub->preview;; beat = beat_after(hub, beat)) {
                 int64_t due = nvml_hub_beat_ns(hub, beat), ready = nvml_device_ready_ns(d);
-                if (!sleep_until(hub, ready > due ? ready : due) || (hub->park && !rest(s)))
+                if (!sleep_until(hub, ready > due ? ready : due) || (hub->park && !release_gpu(s)))
                         break;
                 crew_unlock(&hub->crew);
                 nvml_device_tick(d);
                 crew_lock(&hub->crew);
-                bool complete = publish(s, beat);
+                bool complete = publish_row(s, beat);
                 crew_unlock(&hub->crew);
                 if (complete) /* without the lock, or who wakes would wait for it */
-                        crew_tell(&hub->crew);
+                        crew_request_stop(&hub->crew);
                 read_between(d, nvml_hub_beat_ns(hub, beat + 1) - hub->env.poll_ns / 4);
                 crew_lock(&hub->crew);
         }
@@ -199,7 +199,7 @@ static void watch_gpu(void *arg)
         struct nvml_hub *hub = s->hub;
         int rc = nvml_device_attach(&s->device, &hub->env, s->device.index);
         crew_lock(&hub->crew);
-        bool usable = settle(s, rc);
+        bool usable = settle_slot(s, rc);
         crew_unlock(&hub->crew);
         if (usable)
                 keep_beats(s);
@@ -317,7 +317,7 @@ static void watch_events(struct nvml_hub *hub, struct nvml_events *events,
 }
 
 /* Whether GPUs were added, and how many NVML knows now. */
-static unsigned look_for_gpus(struct nvml_hub *hub, struct nvml_events *events, size_t *in_kernel,
+static unsigned find_new_gpus(struct nvml_hub *hub, struct nvml_events *events, size_t *in_kernel,
                               nvml_device known[NVML_GPUS_MAX])
 {
         unsigned count = 0;
@@ -330,7 +330,7 @@ static unsigned look_for_gpus(struct nvml_hub *hub, struct nvml_events *events, 
         return NVML_CALL(&hub->env.lib, device_count, &count) == 0 ? count : 0;
 }
 
-static void manage(struct nvml_hub *hub, struct nvml_events *events)
+static void manage_driver(struct nvml_hub *hub, struct nvml_events *events)
 {
         nvml_device known[NVML_GPUS_MAX] = {0};
         size_t in_kernel = nvml_kernel_count(hub->env.root);
@@ -343,7 +343,7 @@ static void manage(struct nvml_hub *hub, struct nvml_events *events)
                 nvml_events_poll(events);
                 if (clock_mono_ns() - counted_ns >= COUNT_PERIOD_NS) {
                         counted_ns = clock_mono_ns();
-                        count = look_for_gpus(hub, events, &in_kernel, known);
+                        count = find_new_gpus(hub, events, &in_kernel, known);
                 }
                 if (count > hub->n)
                         add_gpus(hub, count);
@@ -363,11 +363,11 @@ static void run_hub(void *arg)
         crew_lock(&hub->crew);
         hub->err = err;
         hub->started = true;
-        crew_tell(&hub->crew);
+        crew_request_stop(&hub->crew);
         crew_unlock(&hub->crew);
         if (r == 0) {
                 nvml_events_open(&events, &hub->env.lib);
-                manage(hub, &events);
+                manage_driver(hub, &events);
                 nvml_events_close(&events);
                 if (hub->env.lib.shutdown)
                         hub->env.lib.shutdown();
@@ -409,7 +409,7 @@ int nvml_hub_open(struct nvml_hub *hub, struct err *err)
         until = clock_mono_ns() + ATTACH_PATIENCE_NS;
         while (r == 0 && !all_attached(hub) && crew_wait(&hub->crew, until))
                 ;
-        /* One that answers is enough to go on; one that hangs at once is as good as none. */
+        /* One that answers is enough to continue; one that hangs at once is as good as none. */
         if (r == 0 && all_attached(hub) && count_usable(hub) == 0)
                 r = nvml_lib_refuse(NVML_NO_PERMISSION, err);
         else if (r == 0 && count_usable(hub) == 0)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static char *text(struct nvml_row *row, enum nvml_text which)
+static char *identity_text(struct nvml_row *row, enum nvml_text which)
 {
         return row->text[which];
 }
@@ -25,8 +25,8 @@ static void put_pci(const char *bus_id, char *to)
         snprintf(to, ENTITY_TEXT_MAX, "%.31s", bus_id + (long_zero ? 4 : 0));
 }
 
-/* The node whose cores are near the GPU, as the kernel knows it; NVML tells only on parts whose own
- * memory is a node. */
+/* The node whose cores are near the GPU, as the kernel knows it; NVML reports only on parts whose
+ * own memory is a node. */
 static bool put_numa(const char *root, const char *pci, char *to)
 {
         char path[512];
@@ -48,24 +48,25 @@ static void identify_gpu(struct nvml_device *d, struct nvml_row *row)
         const struct nvml_lib *lib = &d->env->lib;
         struct nvml_pci pci = {0};
         unsigned number;
-        read_text(lib->serial, d->handle, text(row, NVML_TEXT_SERIAL));
-        read_text(lib->vbios, d->handle, text(row, NVML_TEXT_VBIOS));
+        read_text(lib->serial, d->handle, identity_text(row, NVML_TEXT_SERIAL));
+        read_text(lib->vbios, d->handle, identity_text(row, NVML_TEXT_VBIOS));
         if (NVML_CALL(lib, pci_info, d->handle, &pci) == 0)
-                put_pci(pci.bus_id, text(row, NVML_TEXT_PCI));
+                put_pci(pci.bus_id, identity_text(row, NVML_TEXT_PCI));
         if (NVML_CALL(lib, minor_number, d->handle, &number) == 0)
-                snprintf(text(row, NVML_TEXT_DEVICE), ENTITY_TEXT_MAX, "nvidia%u", number);
-        if (!put_numa(d->env->root, text(row, NVML_TEXT_PCI), text(row, NVML_TEXT_NUMA)) &&
+                snprintf(identity_text(row, NVML_TEXT_DEVICE), ENTITY_TEXT_MAX, "nvidia%u", number);
+        if (!put_numa(d->env->root, identity_text(row, NVML_TEXT_PCI),
+                      identity_text(row, NVML_TEXT_NUMA)) &&
             NVML_CALL(lib, numa_node, d->handle, &number) == 0)
-                snprintf(text(row, NVML_TEXT_NUMA), ENTITY_TEXT_MAX, "%u", number);
+                snprintf(identity_text(row, NVML_TEXT_NUMA), ENTITY_TEXT_MAX, "%u", number);
 }
 
 /* A slice is called "NVIDIA H100 80GB HBM3 MIG 1g.10gb". */
 static void split_profile(struct nvml_row *row)
 {
-        char *name = text(row, NVML_TEXT_NAME), *mig = strstr(name, " MIG ");
+        char *name = identity_text(row, NVML_TEXT_NAME), *mig = strstr(name, " MIG ");
         if (!mig)
                 return;
-        snprintf(text(row, NVML_TEXT_MIG_PROFILE), ENTITY_TEXT_MAX, "%s", mig + 5);
+        snprintf(identity_text(row, NVML_TEXT_MIG_PROFILE), ENTITY_TEXT_MAX, "%s", mig + 5);
         *mig = '\0';
 }
 
@@ -73,16 +74,17 @@ void nvml_identify(struct nvml_device *d, size_t i)
 {
         struct nvml_row *row = &d->row[i];
         const struct nvml_lib *lib = &d->env->lib;
-        read_text(lib->name, d->origin[i].handle, text(row, NVML_TEXT_NAME));
-        read_text(lib->uuid, d->origin[i].handle, text(row, NVML_TEXT_UUID));
-        snprintf(text(row, NVML_TEXT_DRIVER), ENTITY_TEXT_MAX, "%s", d->env->driver);
-        snprintf(text(row, NVML_TEXT_HOST), ENTITY_TEXT_MAX, "%s", d->env->host);
+        read_text(lib->name, d->origin[i].handle, identity_text(row, NVML_TEXT_NAME));
+        read_text(lib->uuid, d->origin[i].handle, identity_text(row, NVML_TEXT_UUID));
+        snprintf(identity_text(row, NVML_TEXT_DRIVER), ENTITY_TEXT_MAX, "%s", d->env->driver);
+        snprintf(identity_text(row, NVML_TEXT_HOST), ENTITY_TEXT_MAX, "%s", d->env->host);
         if (i == 0) {
                 identify_gpu(d, row);
                 return;
         }
         split_profile(row);
-        snprintf(text(row, NVML_TEXT_PCI), ENTITY_TEXT_MAX, "%s", d->row[0].text[NVML_TEXT_PCI]);
-        snprintf(text(row, NVML_TEXT_DEVICE), ENTITY_TEXT_MAX, "%s",
+        snprintf(identity_text(row, NVML_TEXT_PCI), ENTITY_TEXT_MAX, "%s",
+                 d->row[0].text[NVML_TEXT_PCI]);
+        snprintf(identity_text(row, NVML_TEXT_DEVICE), ENTITY_TEXT_MAX, "%s",
                  d->row[0].text[NVML_TEXT_DEVICE]);
 }

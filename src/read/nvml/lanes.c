@@ -183,7 +183,7 @@ static void read_processes(struct nvml_device *d, size_t i)
         lane_put(d, i, NVML_FIELD_PROCESSES, rc, (double)d->processes.n);
 }
 
-/* Blocks 20 ms a direction, so only where GPM does not tell. */
+/* Blocks 20 ms a direction, so only where GPM does not report. */
 static void read_pcie(struct nvml_device *d, size_t i UNUSED)
 {
         if (d->row[0].value[NVML_FIELD_GPM_PCIE_RX].state == STATE_OK ||

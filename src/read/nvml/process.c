@@ -35,13 +35,13 @@ static struct nvml_process *process_find(struct nvml_process_list *p, uint32_t p
         return NULL;
 }
 
-static int32_t instance(uint32_t id)
+static int32_t instance_id(uint32_t id)
 {
         return id == UINT32_MAX ? -1 : (int32_t)id;
 }
 
 /* A process may compute and draw: it is one process. */
-static void merge(struct nvml_process_list *p, size_t n, enum nvml_process_type type)
+static void merge_processes(struct nvml_process_list *p, size_t n, enum nvml_process_type type)
 {
         for (size_t i = 0; i < n; i++) {
                 const struct nvml_process_info *info = &p->infos[i];
@@ -54,8 +54,8 @@ static void merge(struct nvml_process_list *p, size_t n, enum nvml_process_type 
                         return;
                 p->list[p->n++] = (struct nvml_process){.pid = info->pid,
                                                         .types = type,
-                                                        .gi = instance(info->gi),
-                                                        .ci = instance(info->ci),
+                                                        .gi = instance_id(info->gi),
+                                                        .ci = instance_id(info->ci),
                                                         .memory = info->used_memory,
                                                         .util_state = STATE_NONE};
         }
@@ -68,7 +68,7 @@ static int list_of(struct nvml_process_list *p, int(*call) NVML_ARGS_PROCESSES, 
         unsigned n = NVML_PROCESSES_MAX;
         int rc = call ? call(dev, &n, p->infos) : NVML_FUNCTION_NOT_FOUND;
         if (rc == 0)
-                merge(p, n < NVML_PROCESSES_MAX ? n : NVML_PROCESSES_MAX, type);
+                merge_processes(p, n < NVML_PROCESSES_MAX ? n : NVML_PROCESSES_MAX, type);
         return rc;
 }
 

@@ -15,7 +15,7 @@ struct nvml_process {
         uint32_t pid;
         uint32_t types;             /* bits of enum nvml_process_type */
         int32_t gi, ci;             /* -1 outside MIG */
-        uint64_t memory;            /* bytes; NVML_NO_MEMORY when the driver does not tell */
+        uint64_t memory;            /* bytes; NVML_NO_MEMORY when the driver does not report */
         uint8_t util_state;         /* enum state of the four below */
         uint32_t sm, mem, enc, dec; /* percent, as the driver sampled it last */
         uint64_t sampled_us;        /* wall clock of that sample; 0 for none */

@@ -24,7 +24,7 @@ struct source {
         bool given; /* a batch was */
         int64_t last_mono_ns;
         size_t n, cap;
-        struct nvml_row *row; /* copies: the threads go on writing theirs */
+        struct nvml_row *row; /* copies: the threads continue writing theirs */
         struct raw *cells;    /* WIDTH a row */
         struct reading *reading;
         struct schema schema;
@@ -99,7 +99,7 @@ static int nvml_open(const struct source_config *config, struct source **ret, st
         return 0;
 }
 
-static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
+static int64_t clamp_ns(int64_t v, int64_t lo, int64_t hi)
 {
         return v < lo ? lo : v > hi ? hi : v;
 }
@@ -110,7 +110,7 @@ static bool wait_for_beat(struct source *s, uint64_t beat)
 {
         struct nvml_hub *hub = s->hub;
         int64_t due = nvml_hub_beat_ns(hub, beat);
-        int64_t patience = clamp(hub->env.poll_ns, PATIENCE_SHORTEST_NS, PATIENCE_LONGEST_NS);
+        int64_t patience = clamp_ns(hub->env.poll_ns, PATIENCE_SHORTEST_NS, PATIENCE_LONGEST_NS);
         int64_t until = due + (s->given ? patience : FIRST_PATIENCE_NS);
         if (nvml_hub_is_preview(hub, beat))
                 until = nvml_hub_beat_ns(hub, beat + 1);
@@ -132,7 +132,7 @@ static uint64_t beat_to_give(const struct source *s)
         return MAX(s->next_beat, nvml_hub_beat_at(s->hub, clock_mono_ns()));
 }
 
-static bool reserve(struct source *s, size_t n)
+static bool reserve_rows(struct source *s, size_t n)
 {
         if (LIKELY(n <= s->cap))
                 return true;
@@ -195,7 +195,7 @@ static void nvml_fill(struct source *s, size_t i, const struct nvml_slot *slot, 
 }
 
 /* Lock held. Copies what the threads published. */
-static bool collect(struct source *s, uint64_t beat, struct batch *ret)
+static bool collect_rows(struct source *s, uint64_t beat, struct batch *ret)
 {
         struct nvml_hub *hub = s->hub;
         int64_t now = clock_mono_ns();
@@ -203,7 +203,7 @@ static bool collect(struct source *s, uint64_t beat, struct batch *ret)
         *ret = (struct batch){.schema = &s->schema, .mono_ns = now, .wall_ns = clock_wall_ns()};
         for (size_t i = 0; i < hub->n; i++)
                 total += hub->slot[i]->hidden ? 0 : hub->slot[i]->n;
-        if (!reserve(s, total))
+        if (!reserve_rows(s, total))
                 return false;
         s->n = 0;
         for (size_t i = 0; i < hub->n; i++) {
@@ -242,7 +242,7 @@ static int nvml_next(struct source *s, struct batch *ret, struct err *err)
         crew_lock(&hub->crew);
         uint64_t beat = beat_to_give(s);
         bool go = wait_for_beat(s, beat);
-        bool filled = go && collect(s, beat, ret);
+        bool filled = go && collect_rows(s, beat, ret);
         crew_unlock(&hub->crew);
         if (!go)
                 return 0;
@@ -284,7 +284,7 @@ static void nvml_interrupt(struct source *s)
 {
         crew_lock(&s->hub->crew);
         s->hub->interrupted = true;
-        crew_tell(&s->hub->crew);
+        crew_request_stop(&s->hub->crew);
         crew_unlock(&s->hub->crew);
 }
 
@@ -295,7 +295,7 @@ static struct value util_of(const struct nvml_process *p, uint32_t percent)
         return value_ok(MIN(percent, 100u) / 100.0);
 }
 
-static void describe(const struct nvml_process *p, size_t gpu, struct process *ret)
+static void describe_process(const struct nvml_process *p, size_t gpu, struct process *ret)
 {
         *ret = (struct process){
             .pid = (int32_t)p->pid,
@@ -325,7 +325,7 @@ static size_t list_processes(struct source *s, struct process *ret, size_t max)
                 const struct nvml_slot *slot = hub->slot[gpu];
                 known &= slot->processes_seq == slot->seq;
                 for (size_t i = 0; i < slot->n_processes && n < max; i++)
-                        describe(&slot->process[i], gpu, &ret[n++]);
+                        describe_process(&slot->process[i], gpu, &ret[n++]);
         }
         crew_unlock(&hub->crew);
         return known ? n : PROCESSES_UNKNOWN;

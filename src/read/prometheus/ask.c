@@ -35,7 +35,7 @@ struct ask {
         char token[TOKEN_MAX];
 };
 
-static size_t receive(char *data, size_t size, size_t n, void *arg)
+static size_t receive_bytes(char *data, size_t size, size_t n, void *arg)
 {
         struct line *l = arg;
         size_t len = size * n;
@@ -61,7 +61,7 @@ static void set_options(struct ask *a, struct line *l)
         set(l->easy, CURLOPT_ACCEPT_ENCODING, "");
         set(l->easy, CURLOPT_USERAGENT, "assay");
         set(l->easy, CURLOPT_HTTPHEADER, a->headers);
-        set(l->easy, CURLOPT_WRITEFUNCTION, receive);
+        set(l->easy, CURLOPT_WRITEFUNCTION, receive_bytes);
         set(l->easy, CURLOPT_WRITEDATA, l);
         set(l->easy, CURLOPT_ERRORBUFFER, l->why);
         if (a->address.loopback)
@@ -175,7 +175,8 @@ int ask_open(const struct ask_config *config, struct ask **ret, struct err *err)
 }
 
 /* Why no answer came, and what can be done about it. */
-static void explain(const struct ask *a, const struct line *l, CURLcode code, struct err *err)
+static void explain_failure(const struct ask *a, const struct line *l, CURLcode code,
+                            struct err *err)
 {
         const char *words = l->why[0] ? l->why : a->api.easy_strerror(code);
         char text[64];
@@ -225,7 +226,7 @@ static bool begin_line(struct ask *a, struct line *l, struct ask_request *reques
         }
         if (a->api.multi_add_handle(a->multi, l->easy) == CURLM_OK)
                 return true;
-        explain(a, l, CURLE_FAILED_INIT, &request->err);
+        explain_failure(a, l, CURLE_FAILED_INIT, &request->err);
         l->request = NULL;
         return false;
 }
@@ -237,7 +238,7 @@ static void end_line(struct ask *a, struct line *l, CURLcode code)
         l->request = NULL;
         r->took_ns = clock_mono_ns() - l->begun_ns;
         if (code != CURLE_OK)
-                explain(a, l, code, &r->err);
+                explain_failure(a, l, code, &r->err);
         else
                 a->api.easy_getinfo(l->easy, CURLINFO_RESPONSE_CODE, &r->status);
 }

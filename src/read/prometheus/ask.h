@@ -1,6 +1,6 @@
 /*
- * Several questions to one HTTP API at a time: what Prometheus and its kin answer below /api/v1.
- * Bounded in size and time.
+ * Several questions to one HTTP API at a time: what Prometheus and similar variables answer below
+ * /api/v1. Bounded in size and time.
  */
 #pragma once
 

@@ -45,7 +45,7 @@ struct curl_api {
 
 /*
  * Loads the library and initialises it. 0, or ERR_NO_SOURCE with what to install. It is never
- * unloaded: a name lookup that timed out may still run in a thread of its own.
+ * unloaded: a name lookup that timed out may still run on a thread of its own.
  */
 int curl_api_load(struct curl_api *ret, struct err *err);
 /* The options of every request: what may be asked, for how long, how much may come. */

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #define READ_CHUNK 65536
-#define WAIT_MS 1000 /* between looks at a transfer that does not move */
+#define WAIT_MS 1000 /* between examines a transfer that does not move */
 
 struct fetch {
         struct address address;
@@ -30,13 +30,13 @@ struct fetch {
         char why[CURL_ERROR_SIZE]; /* curl's own words */
 };
 
-static int fail(const struct fetch *f, struct err *err, const char *why)
+static int fail_fetch(const struct fetch *f, struct err *err, const char *why)
 {
         return err_set(err, ERR_NO_SOURCE, "cannot %s '%s': %s",
                        f->config.verb ? f->config.verb : "read", f->address.shown, why);
 }
 
-static size_t receive(char *data, size_t size, size_t n, void *arg)
+static size_t receive_bytes(char *data, size_t size, size_t n, void *arg)
 {
         struct fetch *f = arg;
         size_t len = size * n;
@@ -58,7 +58,7 @@ static void set_options(struct fetch *f)
         curl_api_set(&f->api, f->easy, &f->address, MIN(f->config.timeout_ns, FETCH_TIMEOUT_MAX_NS),
                      FETCH_BYTES_MAX);
         set(f->easy, CURLOPT_HTTPHEADER, f->headers);
-        set(f->easy, CURLOPT_WRITEFUNCTION, receive);
+        set(f->easy, CURLOPT_WRITEFUNCTION, receive_bytes);
         set(f->easy, CURLOPT_WRITEDATA, f);
         set(f->easy, CURLOPT_ERRORBUFFER, f->why);
 }
@@ -131,13 +131,13 @@ static int get_file(struct fetch *f, struct err *err)
         CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         struct stat st;
         if (fd < 0 && errno == ENOENT && strchr(path, ':') && !strchr(path, '/')) {
-                fail(f, err, "there is no such file");
+                fail_fetch(f, err, "there is no such file");
                 return err_hint(err, "an exporter's address starts with http://, as in "
                                      "http://localhost:9400/metrics");
         }
         int r = fd < 0 ? -errno : 0;
         if (r == 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
-                fail(f, err, "it is not a regular file");
+                fail_fetch(f, err, "it is not a regular file");
                 return err_hint(err, "give a file that an exporter writes, or read this one once "
                                      "with --backend replay");
         }
@@ -145,7 +145,7 @@ static int get_file(struct fetch *f, struct err *err)
                 r = read_all(f, fd);
         if (r == 0)
                 return 1;
-        fail(f, err, strerror(-r));
+        fail_fetch(f, err, strerror(-r));
         return err_hint(err, "give the file that the exporter writes, or its address: "
                              "http://HOST:9400/metrics");
 }
@@ -162,7 +162,7 @@ static int use_token(struct fetch *f, struct err *err)
 }
 
 /* Runs the transfer. 1 when it came to an end, 0 when woken. */
-static int perform(struct fetch *f, CURLcode *ret)
+static int perform_transfer(struct fetch *f, CURLcode *ret)
 {
         int running = 1, left, r = 1;
         if (f->api.multi_add_handle(f->multi, f->easy) != CURLM_OK) {
@@ -192,18 +192,18 @@ static int explain_failure(const struct fetch *f, CURLcode code, struct err *err
         char text[CURL_ERROR_SIZE + 32];
         if (f->too_big || code == CURLE_FILESIZE_EXCEEDED) {
                 snprintf(text, sizeof(text), "it is larger than %d MiB", FETCH_BYTES_MAX >> 20);
-                fail(f, err, text);
+                fail_fetch(f, err, text);
                 return err_hint(err, "is this the address of an exporter?");
         }
         const char *words = f->why[0] ? f->why : f->api.easy_strerror(code);
         if (code == CURLE_OPERATION_TIMEDOUT) {
                 snprintf(text, sizeof(text), "no answer within %g s", timeout_s);
-                fail(f, err, text);
+                fail_fetch(f, err, text);
                 return err_hint(err,
                                 "the exporter may be overloaded or behind a firewall; a longer "
                                 "--poll waits longer, up to 5 s");
         }
-        fail(f, err, words);
+        fail_fetch(f, err, words);
         if (code == CURLE_COULDNT_CONNECT)
                 return err_hint(err,
                                 "is dcgm-exporter running? it listens on port 9400 unless told "
@@ -222,7 +222,7 @@ static int explain_status(const struct fetch *f, long status, struct err *err)
 {
         char text[64], *target = NULL;
         snprintf(text, sizeof(text), "the server answers %ld", status);
-        fail(f, err, text);
+        fail_fetch(f, err, text);
         if (status == 401 || status == 403)
                 return err_hint(err,
                                 "it wants to know who asks: give a token with --token-file, or "
@@ -250,7 +250,7 @@ static int get_url(struct fetch *f, struct err *err)
                 return r;
         f->too_big = false;
         f->why[0] = '\0';
-        if (perform(f, &code) == 0)
+        if (perform_transfer(f, &code) == 0)
                 return 0;
         if (f->body.failed)
                 return err_set(err, -ENOMEM, "out of memory");
@@ -322,7 +322,7 @@ int fetch_post(struct fetch *f, const struct fetch_body *body, long *ret_status,
         CURLcode code;
         long status = 0;
         if (!f->address.is_url)
-                return fail(f, err, "it is not a URL");
+                return fail_fetch(f, err, "it is not a URL");
         int r = use_token(f, err);
         if (r < 0)
                 return r;
@@ -336,7 +336,7 @@ int fetch_post(struct fetch *f, const struct fetch_body *body, long *ret_status,
         f->api.easy_setopt(f->easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)0);
         f->api.easy_setopt(f->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
         f->api.easy_setopt(f->easy, CURLOPT_POSTFIELDS, body->data);
-        if (perform(f, &code) == 0)
+        if (perform_transfer(f, &code) == 0)
                 return 0;
         f->api.easy_getinfo(f->easy, CURLINFO_RESPONSE_CODE, &status);
         /* A status that came is an answer, whatever became of its body. */

@@ -39,8 +39,8 @@ struct fetch_body {
 
 /*
  * Sends a body to a URL. 1 when an answer came, with its status and the begin of its first line
- * (somebody else's text, cleaned); 0 when woken; or ERR_NO_SOURCE with err when there was none.
- * A fetch that posts does not get.
+ * (someone else's text, cleaned); 0 when woken; or ERR_NO_SOURCE with err when there was none. A
+ * fetch that posts does not get.
  */
 int fetch_post(struct fetch *f, const struct fetch_body *body, long *ret_status,
                char ret_answer[FETCH_ANSWER_MAX], struct err *err);

@@ -25,7 +25,7 @@
 #define ASKS_MOST 256 /* at once; those that take long do not count */
 #define ASK_LONG_NS (250 * NS_PER_MS)
 #define SHARED_BY 32 /* so few that what one says is not forgotten for the others */
-#define LOOK_NS (100 * NS_PER_MS)
+#define REFRESH_NS (100 * NS_PER_MS)
 
 struct endpoint {
         uint64_t digest;
@@ -35,7 +35,7 @@ struct endpoint {
         int64_t took_ns;   /* until its last answer */
         unsigned failures; /* in a row */
         bool named, news, alone;
-        bool own_hosts; /* it tells of several hosts, and they keep their names */
+        bool own_hosts; /* it reports several hosts, and they keep their names */
         uint64_t bad;   /* lines */
 };
 
@@ -58,7 +58,7 @@ struct source {
 
 /* --- answers ------------------------------------------------------------------------------- */
 
-static void fail(struct source *s, size_t i, const char *why, const char *hint)
+static void fail_endpoint(struct source *s, size_t i, const char *why, const char *hint)
 {
         struct endpoint *e = &s->endpoints[i];
         struct node *node = &s->gather.nodes[i];
@@ -124,19 +124,19 @@ static void take_answer(struct source *s, size_t i, const char *text, size_t len
         struct node *node = &s->gather.nodes[i];
         struct exposition **x = &s->shared[i / SHARED_BY];
         if (!exposition_probe(text, len)) {
-                fail(s, i,
-                     len ? "what it answers is not an exporter's text" : "its answer is empty",
-                     "exporters answer under /metrics");
+                fail_endpoint(
+                    s, i, len ? "what it answers is not an exporter's text" : "its answer is empty",
+                    "exporters answer under /metrics");
                 return;
         }
         if (!*x && exposition_open(s->config.wanted, x) < 0) {
-                fail(s, i, "out of memory", "");
+                fail_endpoint(s, i, "out of memory", "");
                 return;
         }
         read_text(*x, text, len, &e->bad);
         size_t gpus = exposition_entities(*x);
         if (gpus == 0 || many_keep(s, i, *x) < 0) {
-                fail(s, i, gpus == 0 ? "it says nothing about GPUs" : "out of memory", "");
+                fail_endpoint(s, i, gpus == 0 ? "it says nothing about GPUs" : "out of memory", "");
                 return;
         }
         e->failures = 0;
@@ -147,11 +147,11 @@ static void take_answer(struct source *s, size_t i, const char *text, size_t len
         node->gpus = (uint32_t)gpus;
 }
 
-static void answered(void *arg, size_t i, const char *text, size_t len, const char *why,
-                     const char *hint)
+static void take_response(void *arg, size_t i, const char *text, size_t len, const char *why,
+                          const char *hint)
 {
         if (why)
-                fail(arg, i, why, hint);
+                fail_endpoint(arg, i, why, hint);
         else
                 take_answer(arg, i, text, len);
 }
@@ -235,7 +235,7 @@ static int open_swarm(struct source *s, const struct hostlist *list, struct err 
                                   .token_file = s->config.token_file,
                                   .timeout_ns = MIN(s->config.poll_ns, TIMEOUT_MAX_NS),
                                   .wake = s->wake,
-                                  .done = answered,
+                                  .done = take_response,
                                   .arg = s};
         s->n = list->n;
         s->endpoints = calloc(s->n, sizeof(*s->endpoints));
@@ -274,7 +274,7 @@ static int many_open(const struct source_config *config, struct source **ret, st
 
 /* --- the loop ------------------------------------------------------------------------------ */
 
-/* Asks those whose turn it is, as many at once as is good for both sides. */
+/* Asks those that is next, as many at once as is good for both sides. */
 static void ask_some(struct source *s, int64_t now)
 {
         size_t under_way = 0;
@@ -312,7 +312,7 @@ static bool is_due(const struct source *s, int64_t now)
         return !is_missed(s, patience) || now >= s->beat_ns + patience;
 }
 
-/* Waits for the beat, and goes on with what is under way meanwhile. */
+/* Waits for the beat, and continues with what is under way meanwhile. */
 static bool wait_for_beat(struct source *s)
 {
         int64_t now = clock_mono_ns(), poll = s->config.poll_ns;
@@ -328,7 +328,7 @@ static bool wait_for_beat(struct source *s)
         return true;
 }
 
-static int tell_none(const struct source *s, struct err *err)
+static int report_no_source(const struct source *s, struct err *err)
 {
         const struct node *node = &s->gather.nodes[0];
         err_set(err, ERR_NO_SOURCE, "%s: %s; nor does another of %zu exporters answer", node->name,
@@ -336,7 +336,7 @@ static int tell_none(const struct source *s, struct err *err)
         return node->hint[0] ? err_hint(err, "%s", node->hint) : err->code;
 }
 
-static int give(struct source *s, struct batch *ret, struct err *err)
+static int fill_batch(struct source *s, struct batch *ret, struct err *err)
 {
         int64_t now = clock_mono_ns(), late = 5 * s->config.poll_ns / 2;
         name_endpoints(s);
@@ -357,14 +357,15 @@ static int many_next(struct source *s, struct batch *ret, struct err *err)
                 ask_some(s, now);
                 if (is_due(s, now)) {
                         bool none = !s->given && gather_count(&s->gather) == 0 && !s->config.wait;
-                        return none ? tell_none(s, err) : give(s, ret, err);
+                        return none ? report_no_source(s, err) : fill_batch(s, ret, err);
                 }
-                s->stopped = !swarm_run(s->swarm, now + LOOK_NS);
+                s->stopped = !swarm_run(s->swarm, now + REFRESH_NS);
         }
         return 0;
 }
 
-/* --- what is told -------------------------------------------------------------------------- */
+/* --- what is reported --------------------------------------------------------------------------
+ */
 
 static const char *many_provenance(const struct source *s)
 {

@@ -1,7 +1,7 @@
 /*
  * An exporter asked again and again, or the file one writes. Values are the exporter's averages
- * over its own collection interval, so a scrape that equals the one before is no new sample: it is
- * given again with its age. When the exporter falls silent the last values are given as stale.
+ * over its own collection interval, so a scrape that equals the one before is not a new sample: it
+ * is given again with its age. When the exporter falls silent the last values are given as stale.
  */
 #include "read/source.h"
 #include "base/clock.h"
@@ -91,7 +91,7 @@ static void read_text(struct source *s, const char *text, size_t len)
 }
 
 /* 1 with new text read, 0 when woken, or a negative code with err. */
-static int scrape(struct source *s, struct err *err)
+static int scrape_once(struct source *s, struct err *err)
 {
         const char *text;
         size_t len;
@@ -108,7 +108,7 @@ static int scrape(struct source *s, struct err *err)
 }
 
 /* Notes what the scrape brought. */
-static void accept(struct source *s)
+static void accept_scrape(struct source *s)
 {
         uint64_t digest = exposition_digest(s->x);
         bool first = s->mono_ns == 0;
@@ -158,19 +158,19 @@ static int prometheus_open(const struct source_config *config, struct source **r
         if (r == 0 && exposition_open(config->wanted, &s->x) < 0)
                 r = err_set(err, -ENOMEM, "out of memory");
         if (r == 0)
-                r = scrape(s, err);
+                r = scrape_once(s, err);
         if (r < 0) {
                 prometheus_close(s);
                 return r;
         }
-        accept(s);
+        accept_scrape(s);
         snprintf(s->provenance, sizeof(s->provenance), "prometheus %.300s", fetch_origin(s->fetch));
         *ret = s;
         return 0;
 }
 
 /* The end of everything: reading also orders what the other thread did before it woke us. */
-static int stop(struct source *s)
+static int stop_scraping(struct source *s)
 {
         uint64_t count;
         ssize_t n = read(s->wake, &count, sizeof(count));
@@ -195,7 +195,7 @@ static bool wait_for_beat(struct source *s)
 }
 
 /* Rates come from mono_ns: it stays at the arrival of the values, however often they are given. */
-static void give(struct source *s, struct batch *ret)
+static void fill_batch(struct source *s, struct batch *ret)
 {
         bool stale = s->failures > 0;
         int64_t age_ms = s->beat_ns > 0 ? (clock_mono_ns() - s->mono_ns) / NS_PER_MS : 0;
@@ -212,23 +212,23 @@ static int prometheus_next(struct source *s, struct batch *ret, struct err *err)
 {
         (void)err; /* an exporter that fails after the start is waited for */
         if (s->beat_ns == 0) {
-                give(s, ret);
+                fill_batch(s, ret);
                 s->beat_ns = s->mono_ns;
                 return 1;
         }
         if (s->stopped || !wait_for_beat(s))
-                return stop(s);
+                return stop_scraping(s);
         if (s->failures == 0 || s->beat_ns >= s->retry_ns) {
                 struct err why = {0};
-                int r = scrape(s, &why);
+                int r = scrape_once(s, &why);
                 if (r == 0)
-                        return stop(s);
+                        return stop_scraping(s);
                 if (r > 0)
-                        accept(s);
+                        accept_scrape(s);
                 else
                         back_off(s, &why);
         }
-        give(s, ret);
+        fill_batch(s, ret);
         return 1;
 }
 

@@ -42,7 +42,7 @@ struct swarm {
 
 /* --- what libcurl calls -------------------------------------------------------------------- */
 
-static size_t receive(char *data, size_t size, size_t n, void *arg)
+static size_t receive_bytes(char *data, size_t size, size_t n, void *arg)
 {
         struct request *r = arg;
         size_t len = size * n;
@@ -175,7 +175,7 @@ int swarm_set(struct swarm *s, size_t i, const char *url, struct err *err)
                 return err_set(err, -ENOMEM, "out of memory");
         curl_api_set(&s->api, r->easy, &a, s->config.timeout_ns, SWARM_BYTES_MAX);
         s->api.easy_setopt(r->easy, CURLOPT_HTTPHEADER, s->headers);
-        s->api.easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, receive);
+        s->api.easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, receive_bytes);
         s->api.easy_setopt(r->easy, CURLOPT_WRITEDATA, r);
         s->api.easy_setopt(r->easy, CURLOPT_PRIVATE, r);
         s->api.easy_setopt(r->easy, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
@@ -211,7 +211,7 @@ bool swarm_asks(const struct swarm *s, size_t i)
         return s->requests[i].under_way;
 }
 
-/* libcurl does not tell that a descriptor could not be had. */
+/* libcurl does not say that a descriptor could not be had. */
 static bool has_no_room(const struct swarm *s)
 {
         CLEANUP(closep) int fd = fcntl(s->epoll, F_DUPFD_CLOEXEC, 0);
@@ -259,7 +259,7 @@ static const char *explain_status(long status, char *why, size_t size)
                                                : "";
 }
 
-static void finish(struct swarm *s, struct request *r, CURLcode code)
+static void finish_request(struct swarm *s, struct request *r, CURLcode code)
 {
         char why[WORDS_MAX] = "";
         const char *hint = "";
@@ -283,7 +283,7 @@ static void finish(struct swarm *s, struct request *r, CURLcode code)
         strbuf_finish(&r->body);
 }
 
-static void collect(struct swarm *s)
+static void collect_finished(struct swarm *s)
 {
         int left;
         for (CURLMsg *m; (m = s->api.multi_info_read(s->multi, &left));) {
@@ -293,7 +293,7 @@ static void collect(struct swarm *s)
                 if (m->msg != CURLMSG_DONE)
                         continue;
                 s->api.easy_getinfo(easy, CURLINFO_PRIVATE, &private);
-                finish(s, (struct request *)(void *)private, code);
+                finish_request(s, (struct request *)(void *)private, code);
         }
 }
 
@@ -324,7 +324,7 @@ bool swarm_run(struct swarm *s, int64_t until_ns)
                         s->timer_ns = NO_TIMER;
                         s->api.multi_socket_action(s->multi, CURL_SOCKET_TIMEOUT, 0, &running);
                 }
-                collect(s);
+                collect_finished(s);
                 if (s->ended > 0 || now >= until_ns)
                         return true;
         }

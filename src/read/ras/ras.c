@@ -151,7 +151,7 @@ static int connect_to(const char *host, const char *port)
 /* ---- the talk ---- */
 
 /* Whether it is NCCL, and writes JSON. NULL when it is; else what went wrong. */
-static const char *greet(const struct ras_link *l, bool *ret_json)
+static const char *read_greeting(const struct ras_link *l, bool *ret_json)
 {
         char line[HANDSHAKE_MAX], timeout[32];
         if (!send_line(l, "CLIENT PROTOCOL 2\n") || !receive_line(l, line))
@@ -161,20 +161,20 @@ static const char *greet(const struct ras_link *l, bool *ret_json)
         snprintf(timeout, sizeof(timeout), "TIMEOUT %d\n", RAS_PATIENCE_S);
         if (!send_line(l, timeout) || !receive_line(l, line))
                 return "it closed the connection";
-        /* A version that does not know a command says so and goes on. */
+        /* A version that does not know a command says so and continues. */
         if (!send_line(l, "SET FORMAT json\n") || !receive_line(l, line))
                 return "it closed the connection";
         *ret_json = strcasecmp(line, "OK") == 0;
         return NULL;
 }
 
-static const char *talk(struct ras_link *l, struct ras_report *ret, bool *ret_memory)
+static const char *query_report(struct ras_link *l, struct ras_report *ret, bool *ret_memory)
 {
         struct strbuf answer = {0};
         struct err err = {0};
         bool json = false;
         l->until_ns = clock_mono_ns() + GREETING_NS;
-        const char *why = greet(l, &json);
+        const char *why = read_greeting(l, &json);
         l->until_ns = clock_mono_ns() + ANSWER_NS;
         if (!why && (!send_line(l, "VERBOSE STATUS\n") || !receive_all(l, &answer)))
                 why = answer.len > 0 ? "its answer has no end" : "it did not answer in time";
@@ -198,7 +198,7 @@ int ras_query(const char *address, struct ras_report *ret, struct err *err)
         struct ras_link l = {.fd = connect_to(host, port)};
         if (l.fd < 0)
                 return 0;
-        const char *why = talk(&l, ret, &memory);
+        const char *why = query_report(&l, ret, &memory);
         close(l.fd);
         if (why) {
                 ras_report_finish(ret);

@@ -10,6 +10,6 @@
 /*
  * address: "localhost:PORT", or a numeric one: names are not resolved. 1 when it answered or tried
  * to (ret->why says what went wrong), 0 when nothing listens there, ERR_USAGE with err for what is
- * no address, or -ENOMEM. Takes a few seconds at most, whatever the other end does.
+ * not an address, or -ENOMEM. Takes a few seconds at most, whatever the other end does.
  */
 int ras_query(const char *address, struct ras_report *ret, struct err *err);

@@ -28,7 +28,7 @@ static int replay_refuse(struct err *err, const char *location, const char *why)
 }
 
 /* Who may read it, for a file that this user may not. */
-static int denied(struct err *err, const char *location)
+static int refuse_unreadable(struct err *err, const char *location)
 {
         struct stat st;
         err_set(err, ERR_NO_SOURCE, "cannot read '%s': permission denied", location);
@@ -49,7 +49,7 @@ static int open_file(const char *location, struct err *err)
                 return err_hint(err, "check the name and the folder");
         }
         if (fd < 0 && (errno == EACCES || errno == EPERM))
-                return denied(err, location);
+                return refuse_unreadable(err, location);
         if (fd < 0)
                 return replay_refuse(err, location, strerror(errno));
         if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
@@ -64,7 +64,7 @@ static bool is_binary(const char *s, size_t len)
         return memchr(s, '\0', MIN(len, (size_t)4096)) != NULL;
 }
 
-static int recognise(struct source *s, struct err *err)
+static int recognise_format(struct source *s, struct err *err)
 {
         const char *text;
         size_t len;
@@ -119,7 +119,7 @@ static int replay_open(const struct source_config *config, struct source **ret, 
         int fd = open_file(config->location, err);
         int r = fd < 0 ? fd : lines_init(&s->capture.lines, fd);
         if (r == 0)
-                r = recognise(s, err);
+                r = recognise_format(s, err);
         if (r == 0) {
                 batcher_init(&s->capture.batcher, s->format->dialect);
                 r = s->format->begin ? s->format->begin(&s->capture) : 0;

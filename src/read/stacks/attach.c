@@ -121,8 +121,8 @@ static void explain_no_program(int folder, struct attach_result *ret)
         char buf[1024];
         struct proc_stat stat;
         ssize_t n = files_read(folder, "stat", buf, sizeof(buf));
-        bool is_there = n >= 0 && procfs_stat(buf, (size_t)n, &stat) == 0;
-        if (is_there && (stat.pid == KERNEL_PARENT || stat.ppid == KERNEL_PARENT))
+        bool is_present = n >= 0 && procfs_stat(buf, (size_t)n, &stat) == 0;
+        if (is_present && (stat.pid == KERNEL_PARENT || stat.ppid == KERNEL_PARENT))
                 set_result(ret, STACK_NO_RUNTIME, "a thread of the kernel");
         else
                 set_result(ret, STACK_GONE, "it has ended");

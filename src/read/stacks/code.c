@@ -66,7 +66,7 @@ static uint32_t intern_name(struct code_cache *c, struct remote *r, const struct
         return stack_intern_text(table, c->text, strlen(c->text));
 }
 
-/* Learns what is at an address, in a new place of the list or over what was there. */
+/* Learns what is at an address, in a new place of the list or over what was present. */
 static void learn_code(struct code_cache *c, struct remote *r, const struct runtime *rt,
                        struct stack_table *table, uint64_t address, const struct runtime_code *is,
                        struct code *ret)

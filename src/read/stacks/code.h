@@ -9,7 +9,7 @@
 #include "model/stack.h"
 #include "read/stacks/runtime.h"
 
-#define CODES_MAX 8192   /* then all are forgotten and learned anew */
+#define CODES_MAX 8192   /* then all are forgotten and learned again */
 #define PLACES_MAX 65536 /* likewise */
 
 struct code {
@@ -38,8 +38,8 @@ void code_cache_finish(struct code_cache *c);
 void code_cache_clear(struct code_cache *c);
 
 /*
- * The interned frame of an instruction in the code object at an address. False when that is no code
- * object, or the instruction is not one of it: the program moved on.
+ * The interned frame of an instruction in the code object at an address. False when that is not a
+ * code object, or the instruction is not one of it: the program moved on.
  */
 bool code_find_frame(struct code_cache *c, struct remote *r, const struct runtime *rt,
                      struct stack_table *table, const struct runtime_frame *f, uint32_t *ret);

@@ -10,7 +10,7 @@
 #define DYNAMIC_MAX 256 /* entries */
 #define CHAIN_MAX 4096  /* symbols with one hash */
 #define BUCKETS_MAX (1u << 24)
-#define NAME_MAX_BYTES 64 /* of a symbol that is looked for */
+#define NAME_MAX_BYTES 64 /* of a symbol that is searched for */
 
 #if defined(__aarch64__)
 #define OWN_MACHINE EM_AARCH64
@@ -26,9 +26,9 @@ static bool is_own_kind(const Elf64_Ehdr *h)
                h->e_phentsize == sizeof(Elf64_Phdr) && h->e_phnum <= HEADERS_MAX;
 }
 
-/* The loader has made addresses of the offsets that stand in the file, but for what it could not
+/* The loader has made addresses of the offsets that stand in the file, except for what it could not
  * write, and the kernel's own image. */
-static uint64_t relocated(const struct elf_image *e, uint64_t base, uint64_t v)
+static uint64_t relocated_address(const struct elf_image *e, uint64_t base, uint64_t v)
 {
         return v >= base ? v : v + e->bias;
 }
@@ -37,19 +37,19 @@ static void note_dynamic(struct elf_image *e, uint64_t base, const Elf64_Dyn *d)
 {
         switch (d->d_tag) {
         case DT_SYMTAB:
-                e->symbols = relocated(e, base, d->d_un.d_ptr);
+                e->symbols = relocated_address(e, base, d->d_un.d_ptr);
                 break;
         case DT_STRTAB:
-                e->strings = relocated(e, base, d->d_un.d_ptr);
+                e->strings = relocated_address(e, base, d->d_un.d_ptr);
                 break;
         case DT_STRSZ:
                 e->strings_size = d->d_un.d_val;
                 break;
         case DT_GNU_HASH:
-                e->gnu_hash = relocated(e, base, d->d_un.d_ptr);
+                e->gnu_hash = relocated_address(e, base, d->d_un.d_ptr);
                 break;
         case DT_HASH:
-                e->hash = relocated(e, base, d->d_un.d_ptr);
+                e->hash = relocated_address(e, base, d->d_un.d_ptr);
                 break;
         default:
                 break;

@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 
 #define SAMPLES_MAX 4096   /* threads of one process */
-#define LOOKS_MAX 4        /* at one process: a stack that is torn is read again */
+#define READS_MAX 4        /* at one process: a stack that is torn is read again */
 #define ENVIRON_MAX 131072 /* bytes of an environment that are looked through */
-#define KNOWN_MAX 4194304  /* processes that are there; as many as the kernel has numbers */
+#define KNOWN_MAX 4194304  /* processes present; as many as the kernel has numbers */
 #define LISTED_BUF 32768   /* bytes that the kernel lists at a time */
 
 struct relative {
@@ -106,10 +106,10 @@ static bool is_python(const struct stack_process *is)
                is->access == STACK_PENDING;
 }
 
-static int add_samples(struct stack_look *l, const struct stack_sample *list, size_t n)
+static int add_samples(struct stack_snapshot *l, const struct stack_sample *list, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
-                struct look_thread *t = stack_look_add_thread(l);
+                struct snapshot_thread *t = stack_snapshot_add_thread(l);
                 if (!t)
                         return -ENOMEM;
                 t->tid = list[i].tid;
@@ -124,24 +124,25 @@ static int add_samples(struct stack_look *l, const struct stack_sample *list, si
         return 0;
 }
 
-static int take_one(struct stack_look *l, struct process_reader *r, struct stack_sample *samples,
-                    int32_t pid, bool only_python)
+static int take_one(struct stack_snapshot *l, struct process_reader *r,
+                    struct stack_sample *samples, int32_t pid, bool only_python)
 {
         struct process *p;
         size_t n = 0;
         int e = process_open(r, pid, &p);
         if (e < 0)
                 return e;
-        for (int i = 0; i < LOOKS_MAX; i++) {
-                const struct look look = {.kind = LOOK_ALL, .now_ns = clock_mono_ns()};
+        for (int i = 0; i < READS_MAX; i++) {
+                const struct sample_plan sample_plan = {.kind = SAMPLE_ALL,
+                                                        .now_ns = clock_mono_ns()};
                 uint64_t torn = process_describe(p)->torn;
-                n = process_look(p, r, &look, samples, SAMPLES_MAX);
+                n = process_read_stacks(p, r, &sample_plan, samples, SAMPLES_MAX);
                 if (process_describe(p)->torn == torn)
                         break;
         }
         const struct stack_process *is = process_describe(p);
         if (is->access != STACK_GONE && (!only_python || is_python(is))) {
-                if (!stack_look_add_process(l, 0, is))
+                if (!stack_snapshot_add_process(l, 0, is))
                         e = -ENOMEM;
                 else
                         e = add_samples(l, samples, n);
@@ -150,7 +151,7 @@ static int take_one(struct stack_look *l, struct process_reader *r, struct stack
         return e;
 }
 
-int glance_take(struct stack_look *l, const int32_t *pids, size_t n, bool only_python)
+int glance_take(struct stack_snapshot *l, const int32_t *pids, size_t n, bool only_python)
 {
         struct process_reader *r;
         struct stack_sample *samples = calloc(SAMPLES_MAX, sizeof(*samples));

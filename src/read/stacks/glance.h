@@ -1,7 +1,7 @@
 /* One look, now, at the stacks of processes of this machine. */
 #pragma once
 
-#include "model/stack_look.h"
+#include "model/stack_snapshot.h"
 
 #define GLANCE_PROCESSES_MAX 1024
 
@@ -12,11 +12,11 @@ size_t glance_list_tree(const int32_t *roots, size_t n_roots, int32_t *list, siz
 size_t glance_list_own(int32_t *list, size_t max);
 
 /*
- * Adds each process to the look, with its threads: all of host 0. Others than those whose frames
- * could be read, or might be but for a reason, are left out where only_python, and those that have
- * ended. 0 or -ENOMEM.
+ * Adds each process to the snapshot, with its threads: all of host 0. Others than those whose
+ * frames could be read, or might be except for a reason, are left out where only_python, and those
+ * that have ended. 0 or -ENOMEM.
  */
-int glance_take(struct stack_look *l, const int32_t *pids, size_t n, bool only_python);
-/* A variable of a process's environment, as it began. False when it is not there, or may not be
- * read. */
+int glance_take(struct stack_snapshot *l, const int32_t *pids, size_t n, bool only_python);
+/* A variable of a process's environment, as it began. False when it is absent, or may not be read.
+ */
 bool glance_environment(int32_t pid, const char *name, char *ret, size_t size);

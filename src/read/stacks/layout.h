@@ -11,7 +11,7 @@
 #define LAYOUT_MINOR_TABLE 12 /* the last one whose offsets this program brings along */
 #define LAYOUT_MINOR_NEWEST 15
 
-#define LAYOUT_WORDS 128 /* of debug offsets that are looked at, 8 bytes each */
+#define LAYOUT_WORDS 128 /* of debug offsets that are examined, 8 bytes each */
 #define LAYOUT_OWNER_NONE 0xff
 
 struct layout {

@@ -1,6 +1,6 @@
 /*
  * CPython's line tables: which source line an instruction is of. Pure and bounded: whatever the
- * bytes are, a function looks at each once, and answers with a line or 0 for none.
+ * bytes are, a function examines each once, and answers with a line or 0 for none.
  */
 #pragma once
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAPS_BYTES_MAX (4 * 1024 * 1024) /* what lies beyond is not looked at */
+#define MAPS_BYTES_MAX (4 * 1024 * 1024) /* what lies beyond is not examined */
 #define MAPS_PATH_MAX 1024
 
 struct mapping {

@@ -16,14 +16,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define BUSY_MAX 8                   /* threads beside the first that every look reads */
-#define TURN_MAX 64                  /* others that one look reads */
+#define BUSY_MAX 8                   /* threads beside the first that every snapshot reads */
+#define TURN_MAX 64                  /* others that one snapshot reads */
 #define LISTED_PER_S 128             /* thread states that are listed in a second */
-#define ALL_MAX 1024                 /* that LOOK_ALL reads */
+#define ALL_MAX 1024                 /* that SAMPLE_ALL reads */
 #define TRY_AGAIN_NS (NS_PER_S / 10) /* doubled each time */
 #define STARTING_MAX_NS (NS_PER_S / 2)
 #define TRY_AGAIN_MAX_NS (64 * NS_PER_S)
-#define FAILURES_MAX 2 /* looks that read nothing, before the program is looked for anew */
+#define FAILURES_MAX 2 /* looks that read nothing, before the program is searched for again */
 #define HOLDERS_MAX 8
 #define WALKS_MORE 3 /* of a stack that changed meanwhile */
 /* Where glibc and musl keep a thread's number in its pthread structure, for versions of CPython
@@ -43,7 +43,7 @@ struct thread {
         uint32_t name;
         int64_t seen_ns;  /* of the process's clock: time up to here is represented */
         uint32_t ran;     /* looks of this turn that found it running or with the GIL */
-        bool every;       /* every look reads it */
+        bool every;       /* every snapshot reads it */
         bool holds_gil;   /* now */
         bool is_listed;   /* still there */
         uint64_t current; /* its innermost frame, now */
@@ -62,7 +62,7 @@ struct process {
         int64_t clock_ns; /* time that looks stood for */
         int64_t list_ns;  /* of that, when threads are listed next */
         int64_t listed_ns;
-        int64_t read_ns;   /* the last look that read stacks */
+        int64_t read_ns;   /* the last snapshot that read stacks */
         int64_t attach_ns; /* monotonic, when to look for a runtime next */
         unsigned tries, failures;
 };
@@ -171,7 +171,7 @@ static void forget_runtime(struct process *p)
 {
         p->n = p->failures = p->tries = 0;
         p->attach_ns = 0;
-        p->listed_ns = p->read_ns; /* time up to there is told: the other program's */
+        p->listed_ns = p->read_ns; /* time up to there is reported: the other program's */
         p->plan.n = 0;
         code_cache_clear(&p->codes);
         p->is.runtime[0] = '\0';
@@ -189,7 +189,7 @@ static void note_attached(struct process *p)
         p->list_ns = p->clock_ns;
 }
 
-static void attach(struct process *p, struct process_reader *r, int64_t now_ns)
+static void attach_runtime(struct process *p, struct process_reader *r, int64_t now_ns)
 {
         struct attach_result found;
         attach_find(&r->remote, p->folder, p->is.pid, &p->runtime, &found);
@@ -321,7 +321,7 @@ static void match_threads(struct process *p, struct process_reader *r, size_t n)
         drop_unlisted(p);
 }
 
-/* The busiest of the last turn are looked at every time in the next one. */
+/* The busiest of the last turn are examined every time in the next one. */
 static void choose_busy(struct process *p)
 {
         for (size_t i = 0; i < p->n; i++)
@@ -355,8 +355,8 @@ static bool list_threads(struct process *p, struct process_reader *r)
         return true;
 }
 
-/* Those that every look reads, and who holds a GIL, by what is known of them. False when that is
- * out of date. */
+/* Those that every snapshot reads, and who holds a GIL, by what is known of them. False when that
+ * is out of date. */
 static bool refresh_threads(struct process *p, struct process_reader *r)
 {
         uint64_t holders[HOLDERS_MAX];
@@ -394,8 +394,9 @@ static bool walk_again(struct process *p, struct process_reader *r, const struct
 }
 
 /* One sample of a thread. False when there is none to take. */
-static bool sample_thread(struct process *p, struct process_reader *r, const struct look *look,
-                          struct thread *t, bool whole, struct stack_sample *ret)
+static bool sample_thread(struct process *p, struct process_reader *r,
+                          const struct sample_plan *sample_plan, struct thread *t, bool whole,
+                          struct stack_sample *ret)
 {
         struct task_wait wait = {.state = STACK_STATE_UNKNOWN};
         uint32_t stack = STACK_EMPTY;
@@ -407,11 +408,11 @@ static bool sample_thread(struct process *p, struct process_reader *r, const str
                 p->is.torn++;
                 return false;
         }
-        int64_t stands_for = whole ? p->clock_ns - t->seen_ns : look->stands_for_ns;
+        int64_t stands_for = whole ? p->clock_ns - t->seen_ns : sample_plan->stands_for_ns;
         t->seen_ns += stands_for;
         t->ran += wait.state == STACK_RUNNING || t->holds_gil;
         p->is.samples++;
-        *ret = (struct stack_sample){.mono_ns = look->now_ns,
+        *ret = (struct stack_sample){.mono_ns = sample_plan->now_ns,
                                      .stands_for_ns = stands_for,
                                      .start_ticks = p->is.start_ticks,
                                      .pid = p->is.pid,
@@ -435,11 +436,12 @@ static size_t count_busy(const struct process *p)
         return n;
 }
 
-/* The threads of a look whose frames are at hand. */
-static size_t sample_threads(struct process *p, struct process_reader *r, const struct look *look,
-                             bool listed, struct stack_sample *list, size_t max)
+/* The threads of a snapshot whose frames are at hand. */
+static size_t sample_threads(struct process *p, struct process_reader *r,
+                             const struct sample_plan *sample_plan, bool listed,
+                             struct stack_sample *list, size_t max)
 {
-        size_t n = 0, others = 0, limit = look->kind == LOOK_ALL ? ALL_MAX : TURN_MAX;
+        size_t n = 0, others = 0, limit = sample_plan->kind == SAMPLE_ALL ? ALL_MAX : TURN_MAX;
         size_t busy = listed ? count_busy(p) : BUSY_MAX;
         bool fresh = listed; /* frames of all of them are known */
         for (size_t i = 0; i < p->n && n < max; i++) {
@@ -448,8 +450,8 @@ static size_t sample_threads(struct process *p, struct process_reader *r, const 
                 if (!t->every && !in_turn && !t->holds_gil)
                         continue;
                 others += in_turn;
-                n += sample_thread(p, r, look, t, t->every || in_turn, &list[n]);
-                /* Met at work: it need not wait a turn for the next look. */
+                n += sample_thread(p, r, sample_plan, t, t->every || in_turn, &list[n]);
+                /* Met at work: it need not wait a turn for the next snapshot. */
                 if (t->ran > 0 && !t->every && busy < BUSY_MAX) {
                         t->every = true;
                         busy++;
@@ -462,11 +464,12 @@ static size_t sample_threads(struct process *p, struct process_reader *r, const 
 
 /* Threads without an interpreter: every task of the process that is not known by its thread
  * state. */
-static size_t sample_native(struct process *p, struct process_reader *r, const struct look *look,
-                            struct stack_sample *list, size_t max)
+static size_t sample_native(struct process *p, struct process_reader *r,
+                            const struct sample_plan *sample_plan, struct stack_sample *list,
+                            size_t max)
 {
         int32_t tids[ALL_MAX];
-        size_t n = 0, limit = look->kind == LOOK_ALL ? ALL_MAX : TURN_MAX,
+        size_t n = 0, limit = sample_plan->kind == SAMPLE_ALL ? ALL_MAX : TURN_MAX,
                n_tasks = list_tasks(p, tids, limit);
         for (size_t i = 0; i < n_tasks && n < max; i++) {
                 bool known = false;
@@ -477,19 +480,20 @@ static size_t sample_native(struct process *p, struct process_reader *r, const s
                 struct thread t = {.tid = tids[i],
                                    .name = task_read_name(p->folder, tids[i], r->table),
                                    .seen_ns = p->listed_ns};
-                n += sample_thread(p, r, look, &t, true, &list[n]);
+                n += sample_thread(p, r, sample_plan, &t, true, &list[n]);
         }
         p->listed_ns = p->clock_ns;
         p->list_ns = p->clock_ns + NS_PER_S;
         return n;
 }
 
-static size_t look_at_python(struct process *p, struct process_reader *r, const struct look *look,
-                             struct stack_sample *list, size_t max)
+static size_t read_python_threads(struct process *p, struct process_reader *r,
+                                  const struct sample_plan *sample_plan, struct stack_sample *list,
+                                  size_t max)
 {
         struct remote *m = &r->remote;
-        bool due =
-                 look->kind == LOOK_ALL || (look->kind == LOOK_TURNS && p->clock_ns >= p->list_ns),
+        bool due = sample_plan->kind == SAMPLE_ALL ||
+                   (sample_plan->kind == SAMPLE_TURNS && p->clock_ns >= p->list_ns),
              listed = false;
         remote_use(m, p->is.pid, NULL, NULL);
         remote_begin(m, &p->plan);
@@ -502,19 +506,19 @@ static size_t look_at_python(struct process *p, struct process_reader *r, const 
         }
         p->failures = 0;
         p->read_ns = p->clock_ns;
-        size_t n = sample_threads(p, r, look, listed, list, max);
+        size_t n = sample_threads(p, r, sample_plan, listed, list, max);
         remote_end(m, &p->plan);
         return n;
 }
 
-/* Whether it runs another program than when it was looked at last. */
+/* Whether it runs another program than when it was examined last. */
 static bool has_changed_program(struct process *p)
 {
         struct stat program;
         return fstatat(p->folder, "exe", &program, 0) == 0 && program.st_ino != p->program;
 }
 
-/* What is looked at now and then only: whether it is there at all, and as what. */
+/* What is examined now and then only: whether it is present at all, and as what. */
 static bool check_process(struct process *p, struct process_reader *r)
 {
         if (!read_identity(p)) {
@@ -528,22 +532,23 @@ static bool check_process(struct process *p, struct process_reader *r)
         return p->is.access != STACK_FOREIGN;
 }
 
-size_t process_look(struct process *p, struct process_reader *r, const struct look *look,
-                    struct stack_sample *list, size_t max)
+size_t process_read_stacks(struct process *p, struct process_reader *r,
+                           const struct sample_plan *sample_plan, struct stack_sample *list,
+                           size_t max)
 {
         if (p->is.access == STACK_GONE || p->is.access == STACK_FOREIGN)
                 return 0;
-        p->clock_ns += look->stands_for_ns;
-        bool due = look->kind == LOOK_ALL || p->clock_ns >= p->list_ns || p->failures > 0;
+        p->clock_ns += sample_plan->stands_for_ns;
+        bool due = sample_plan->kind == SAMPLE_ALL || p->clock_ns >= p->list_ns || p->failures > 0;
         if (due && !check_process(p, r))
                 return 0;
-        if (p->is.access != STACK_READABLE && look->now_ns >= p->attach_ns)
-                attach(p, r, look->now_ns);
+        if (p->is.access != STACK_READABLE && sample_plan->now_ns >= p->attach_ns)
+                attach_runtime(p, r, sample_plan->now_ns);
         size_t n = 0;
         if (p->is.access == STACK_READABLE)
-                n = look_at_python(p, r, look, list, max);
-        bool lists_native = p->is.access != STACK_READABLE ? due : look->kind == LOOK_ALL;
+                n = read_python_threads(p, r, sample_plan, list, max);
+        bool lists_native = p->is.access != STACK_READABLE ? due : sample_plan->kind == SAMPLE_ALL;
         if (lists_native)
-                n += sample_native(p, r, look, list + n, max - n);
+                n += sample_native(p, r, sample_plan, list + n, max - n);
         return n;
 }

@@ -62,7 +62,7 @@ static ssize_t read_vector(struct remote *r, const struct iovec *to, const struc
 }
 
 /* Reads the planned spans from the first on. The kernel stops at one that has gone; it is left out
- * and the rest asked for anew. */
+ * and the rest asked for again. */
 static void read_planned(struct remote *r)
 {
         struct iovec from[REMOTE_SPANS_MAX];
@@ -85,7 +85,7 @@ static void read_planned(struct remote *r)
 void remote_begin(struct remote *r, struct remote_plan *plan)
 {
         r->calls = REMOTE_CALLS_MAX;
-        r->bytes = REMOTE_LOOK_MAX;
+        r->bytes = REMOTE_SNAPSHOT_MAX;
         remote_begin_again(r, plan);
 }
 

@@ -1,6 +1,6 @@
 /*
  * CPython in another process: where its runtime is and how its structs lie. Found by symbols,
- * checked against what is there: a thread points back at its interpreter, its code has a name of
+ * checked against what is present: a thread points back at its interpreter, its code has a name of
  * text and a line for what it runs. What does not fit is not read.
  */
 #pragma once
@@ -13,7 +13,7 @@
 
 struct runtime {
         struct layout layout;
-        uint32_t version; /* as PY_VERSION_HEX; the micro version is 0 where it is not told */
+        uint32_t version; /* as PY_VERSION_HEX; the micro version is 0 where it is not reported */
         bool micro_is_known;
         uint64_t address;      /* of _PyRuntime; 0 in 3.6 */
         uint64_t interpreters; /* where the pointer to the first interpreter is */
@@ -28,7 +28,7 @@ enum runtime_found {
         RUNTIME_UNSUPPORTED, /* there is one that cannot be read; why says so */
 };
 
-/* Looks for it in the images at these addresses, the first that has one. r has begun a look. */
+/* Looks for it in the images at these addresses, the first that has one. r has begun a snapshot. */
 enum runtime_found runtime_find(struct remote *r, const uint64_t *bases, size_t n,
                                 struct runtime *ret, char why[RUNTIME_WHY_MAX]);
 /* "3.11.7", or "3.9" where the rest is unknown. */
@@ -36,7 +36,7 @@ void runtime_put_version(const struct runtime *rt, char *to, size_t size);
 
 /*
  * Text of a str object, as UTF-8 with a NUL. Its last part when it is longer than fits. False when
- * it is no text.
+ * it is not a text.
  */
 bool runtime_read_text(struct remote *r, const struct layout *l, uint64_t addr, char *to,
                        size_t size);
@@ -45,13 +45,13 @@ bool runtime_read_text(struct remote *r, const struct layout *l, uint64_t addr, 
 struct runtime_thread {
         uint64_t address, interpreter;
         uint64_t pthread; /* the address of its pthread structure */
-        uint32_t native;  /* the kernel's id in the program's own namespace; 0: not told */
+        uint32_t native;  /* the kernel's id in the program's own namespace; 0: not reported */
         uint64_t current; /* its innermost frame; 0: runs no Python */
         bool holds_gil;
 };
 size_t runtime_list_threads(struct remote *r, const struct runtime *rt, struct runtime_thread *list,
                             size_t max);
-/* Reads one again whose address and interpreter are known. False when it is no thread of that
+/* Reads one again whose address and interpreter are known. False when it is not a thread of that
  * interpreter any more. */
 bool runtime_read_thread(struct remote *r, const struct runtime *rt, struct runtime_thread *t);
 /* Addresses of thread states that hold a GIL now, at most max; how many. */

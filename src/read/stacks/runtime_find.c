@@ -92,7 +92,7 @@ static bool frame_fits(struct remote *r, struct runtime *rt, const struct runtim
 }
 
 /* The program runs meanwhile, so a thread may be torn; of a wrong layout all are. */
-static enum runtime_found verify(struct remote *r, struct runtime *rt)
+static enum runtime_found verify_layout(struct remote *r, struct runtime *rt)
 {
         struct runtime_thread threads[THREADS_CHECKED];
         uint64_t head;
@@ -118,7 +118,8 @@ static enum runtime_found verify(struct remote *r, struct runtime *rt)
         return n > 0 && seen == 0 ? RUNTIME_STARTING : RUNTIME_UNSUPPORTED;
 }
 
-static enum runtime_found refuse(char why[RUNTIME_WHY_MAX], const char *what, uint32_t version)
+static enum runtime_found refuse_runtime(char why[RUNTIME_WHY_MAX], const char *what,
+                                         uint32_t version)
 {
         snprintf(why, RUNTIME_WHY_MAX, "CPython %u.%u: %s", version >> 24, version >> 16 & 0xff,
                  what);
@@ -135,15 +136,15 @@ static enum runtime_found find_by_offsets(struct remote *r, const uint64_t words
         rt->version = facts.version;
         rt->micro_is_known = true;
         if (facts.version >> 24 != 3 || minor > LAYOUT_MINOR_NEWEST)
-                return refuse(why, "newer than this program knows", facts.version);
+                return refuse_runtime(why, "newer than this program knows", facts.version);
         if (facts.free_threaded)
-                return refuse(why, "free-threaded builds cannot be read", facts.version);
+                return refuse_runtime(why, "free-threaded builds cannot be read", facts.version);
         int fits;
         for (unsigned k = 0; (fits = layout_read(words, k, &rt->layout)) != -ENOENT; k++) {
                 if (fits < 0)
                         continue;
                 rt->interpreters = rt->address + rt->layout.runtime_interpreters;
-                enum runtime_found found = verify(r, rt);
+                enum runtime_found found = verify_layout(r, rt);
                 if (found == RUNTIME_FOUND)
                         return found;
                 if (found == RUNTIME_STARTING)
@@ -151,7 +152,8 @@ static enum runtime_found find_by_offsets(struct remote *r, const uint64_t words
         }
         return best == RUNTIME_STARTING
                    ? best
-                   : refuse(why, "its debug offsets lead to nothing sensible", facts.version);
+                   : refuse_runtime(why, "its debug offsets lead to nothing sensible",
+                                    facts.version);
 }
 
 /* Up to 3.12. */
@@ -164,17 +166,17 @@ static enum runtime_found find_by_table(struct remote *r, const struct symbols *
         rt->version = version ? remote_u32(version) : 3u << 24 | minor << 16;
         rt->micro_is_known = version;
         if (rt->version >> 24 != 3 || !l)
-                return refuse(why, "this version cannot be read", rt->version);
+                return refuse_runtime(why, "this version cannot be read", rt->version);
         rt->layout = *l;
         rt->interpreters = s->runtime + l->runtime_interpreters;
         if (!s->runtime) {
                 rt->interpreters = find_head_of_3_6(r, s->head);
                 rt->current = s->current;
         }
-        enum runtime_found found = verify(r, rt);
+        enum runtime_found found = verify_layout(r, rt);
         return found == RUNTIME_UNSUPPORTED
-                   ? refuse(why, "this build's structs are not where its version has them",
-                            rt->version)
+                   ? refuse_runtime(why, "this build's structs are not where its version has them",
+                                    rt->version)
                    : found;
 }
 

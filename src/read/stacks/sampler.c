@@ -13,25 +13,25 @@
 #include <time.h>
 
 #define CLOSE_PATIENCE_NS (NS_PER_S / 2)
-#define BATCH_MAX 2048                 /* samples of one look */
-#define TURN_NS NS_PER_S               /* how often the threads that do little are looked at */
+#define BATCH_MAX 2048                 /* samples of one snapshot */
+#define TURN_NS NS_PER_S               /* how often the threads that do little are examined */
 #define SLICE_NS 100000                /* the least that kernels grant */
 #define CREDIT_MAX_NS NS_PER_S         /* of the budget: what was not used counts this long */
 #define CREDIT_FIRST_NS (NS_PER_S / 5) /* in advance */
 #define DEBT_MAX_NS (60 * NS_PER_S)    /* a dear look delays others this long at most */
-#define DEAR_NS 1e9                    /* a look that costs the budget of so long */
+#define DEAR_NS 1e9                    /* a snapshot that costs the budget of so long */
 #define REST_FACTOR 4 /* times that long a process rests after one, and others have turns */
 
 /* One process that is watched. */
 struct watched {
         int32_t pid;
         bool first;
-        bool wanted;                  /* by the newest list */
-        bool told;                    /* that it has ended */
-        struct process *process;      /* the thread's; NULL before its first look */
-        struct stack_process is;      /* under the lock: a copy for others */
-        int64_t looked_ns, turned_ns; /* 0: never */
-        int64_t rests_until_ns;       /* its last look was dear */
+        bool wanted;                   /* by the newest list */
+        bool reported;                 /* that it has ended */
+        struct process *process;       /* the thread's; NULL before its first snapshot */
+        struct stack_process is;       /* under the lock: a copy for others */
+        int64_t checked_ns, turned_ns; /* 0: never */
+        int64_t rests_until_ns;        /* its last snapshot was dear */
 };
 
 struct sampler {
@@ -53,7 +53,7 @@ struct sampler {
 
         /* The thread's. */
         struct stack_sample batch[BATCH_MAX];
-        size_t turn;        /* where the next round goes on */
+        size_t turn;        /* where the next round continues */
         bool others_starve; /* the last round did not reach them */
         int64_t credit_ns;  /* CPU time that may be spent; negative: owed */
         int64_t paid_ns;    /* up to here the budget was added */
@@ -98,13 +98,13 @@ static struct watched *find_watched(struct sampler *s, int32_t pid)
         return NULL;
 }
 
-/* Lock held. Ended ones stay until that was told, while there is room. */
+/* Lock held. Ended ones stay until that was reported, while there is room. */
 static void drop_unwanted(struct sampler *s)
 {
         size_t kept = 0;
         for (size_t i = 0; i < s->n; i++) {
                 struct watched *w = s->list[i];
-                if (w->wanted || (w->is.access == STACK_GONE && !w->told)) {
+                if (w->wanted || (w->is.access == STACK_GONE && !w->reported)) {
                         s->list[kept++] = w;
                         continue;
                 }
@@ -142,7 +142,7 @@ static void follow_wish(struct sampler *s)
 }
 
 /* Lock held. */
-static void enqueue(struct sampler *s, const struct stack_sample *list, size_t n)
+static void enqueue_samples(struct sampler *s, const struct stack_sample *list, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
                 if (s->n_queued == SAMPLER_QUEUE_MAX) {
@@ -154,42 +154,42 @@ static void enqueue(struct sampler *s, const struct stack_sample *list, size_t n
         s->stats.samples += n;
 }
 
-static void publish_look(struct sampler *s, struct watched *w, size_t n)
+static void publish_samples(struct sampler *s, struct watched *w, size_t n)
 {
         crew_lock(&s->crew);
-        enqueue(s, s->batch, n);
+        enqueue_samples(s, s->batch, n);
         if (w->process) {
                 s->stats.torn += process_describe(w->process)->torn - w->is.torn;
                 w->is = *process_describe(w->process);
         }
-        s->stats.looks++;
+        s->stats.rounds++;
         s->stats.reads = s->reader->remote.total_calls;
         s->stats.table_lost = stack_table_lost(s->table);
         crew_unlock(&s->crew);
 }
 
-/* Time since its last look, in whole intervals: each stands for one, wherever in it the look was.
- */
-static int64_t span_of_look(const struct sampler *s, const struct watched *w, int64_t beat_ns)
+/* Time since its last snapshot, in whole intervals: each stands for one, wherever in it the
+ * snapshot was. */
+static int64_t span_of_sample(const struct sampler *s, const struct watched *w, int64_t beat_ns)
 {
-        return w->looked_ns ? MAX(beat_ns - w->looked_ns, s->interval_ns) : s->interval_ns;
+        return w->checked_ns ? MAX(beat_ns - w->checked_ns, s->interval_ns) : s->interval_ns;
 }
 
 static void look_at(struct sampler *s, struct watched *w, int64_t beat_ns)
 {
         bool turn = beat_ns - w->turned_ns >= TURN_NS || w->turned_ns == 0;
-        struct look look = {.kind = turn ? LOOK_TURNS : LOOK_MAIN,
-                            .now_ns = clock_mono_ns(),
-                            .stands_for_ns = span_of_look(s, w, beat_ns)};
+        struct sample_plan sample_plan = {.kind = turn ? SAMPLE_TURNS : SAMPLE_MAIN,
+                                          .now_ns = clock_mono_ns(),
+                                          .stands_for_ns = span_of_sample(s, w, beat_ns)};
         size_t n = 0;
         if (!w->process)
                 process_open(s->reader, w->pid, &w->process);
         if (w->process)
-                n = process_look(w->process, s->reader, &look, s->batch, BATCH_MAX);
-        w->looked_ns = beat_ns;
+                n = process_read_stacks(w->process, s->reader, &sample_plan, s->batch, BATCH_MAX);
+        w->checked_ns = beat_ns;
         if (turn)
                 w->turned_ns = beat_ns;
-        publish_look(s, w, n);
+        publish_samples(s, w, n);
 }
 
 /* Adds what the time since the last round allows. */
@@ -205,7 +205,7 @@ static void earn_credit(struct sampler *s, int64_t now_ns)
 }
 
 /* Takes what was spent since the last payment from the credit; how much. */
-static int64_t pay(struct sampler *s, int64_t *spent_at)
+static int64_t pay_budget(struct sampler *s, int64_t *spent_at)
 {
         int64_t now = thread_cpu_ns(), spent = now - *spent_at;
         s->credit_ns -= spent;
@@ -215,8 +215,8 @@ static int64_t pay(struct sampler *s, int64_t *spent_at)
 
 /* Looks at one and pays for it. False when there is nothing left to pay with. A program whose looks
  * are dear rests, so that others have their turns. */
-static bool look_within_budget(struct sampler *s, struct watched *w, int64_t beat_ns,
-                               int64_t *spent_at)
+static bool sample_within_budget(struct sampler *s, struct watched *w, int64_t beat_ns,
+                                 int64_t *spent_at)
 {
         if (s->config.budget >= 1) {
                 look_at(s, w, beat_ns);
@@ -226,33 +226,33 @@ static bool look_within_budget(struct sampler *s, struct watched *w, int64_t bea
                 return false;
         if (beat_ns < w->rests_until_ns)
                 return true;
-        bool is_known = w->looked_ns; /* finding the interpreter is dear, once */
+        bool is_known = w->checked_ns; /* finding the interpreter is dear, once */
         look_at(s, w, beat_ns);
-        double time_ns = (double)pay(s, spent_at) / s->config.budget;
+        double time_ns = (double)pay_budget(s, spent_at) / s->config.budget;
         if (is_known && time_ns > DEAR_NS)
                 w->rests_until_ns = beat_ns + (int64_t)(REST_FACTOR * time_ns);
         return true;
 }
 
 /* Those that come first. False when the budget ended before the last. */
-static bool look_at_first(struct sampler *s, int64_t beat_ns, int64_t *spent_at)
+static bool sample_first(struct sampler *s, int64_t beat_ns, int64_t *spent_at)
 {
         for (size_t i = 0; i < s->n; i++) {
                 if (s->list[i]->first && s->list[i]->is.access != STACK_GONE &&
-                    !look_within_budget(s, s->list[i], beat_ns, spent_at))
+                    !sample_within_budget(s, s->list[i], beat_ns, spent_at))
                         return false;
         }
         return true;
 }
 
 /* The others, from where the last round ended. */
-static void look_at_others(struct sampler *s, int64_t beat_ns, int64_t *spent_at)
+static void sample_others(struct sampler *s, int64_t beat_ns, int64_t *spent_at)
 {
         for (size_t k = 0, n = s->n; k < n && !crew_stopping(&s->crew); k++) {
                 struct watched *w = s->list[(s->turn + k) % n];
                 if (w->first || w->is.access == STACK_GONE)
                         continue;
-                if (!look_within_budget(s, w, beat_ns, spent_at)) {
+                if (!sample_within_budget(s, w, beat_ns, spent_at)) {
                         s->turn = (s->turn + k) % n;
                         return;
                 }
@@ -260,14 +260,14 @@ static void look_at_others(struct sampler *s, int64_t beat_ns, int64_t *spent_at
 }
 
 /* One round. When the first ones alone are too dear, the others come before them the next time. */
-static void look_around(struct sampler *s, int64_t beat_ns, int64_t *spent_at)
+static void sample_all(struct sampler *s, int64_t beat_ns, int64_t *spent_at)
 {
         bool others_first = s->others_starve;
         if (others_first)
-                look_at_others(s, beat_ns, spent_at);
-        s->others_starve = !look_at_first(s, beat_ns, spent_at) && !others_first;
+                sample_others(s, beat_ns, spent_at);
+        s->others_starve = !sample_first(s, beat_ns, spent_at) && !others_first;
         if (!others_first && !s->others_starve)
-                look_at_others(s, beat_ns, spent_at);
+                sample_others(s, beat_ns, spent_at);
 }
 
 /*
@@ -309,8 +309,8 @@ static void sample_on_beats(void *arg)
                         return;
                 int64_t now = clock_mono_ns();
                 earn_credit(s, now);
-                pay(s, &spent_at);
-                look_around(s, beat_ns + s->interval_ns, &spent_at);
+                pay_budget(s, &spent_at);
+                sample_all(s, beat_ns + s->interval_ns, &spent_at);
                 int64_t end = clock_mono_ns();
                 crew_lock(&s->crew);
                 s->stats.cpu_ns = thread_cpu_ns();
@@ -381,7 +381,7 @@ size_t sampler_describe(struct sampler *s, struct stack_process *list, size_t ma
         size_t n = MIN(max, s->n);
         for (size_t i = 0; i < n; i++) {
                 list[i] = s->list[i]->is;
-                s->list[i]->told |= list[i].access == STACK_GONE;
+                s->list[i]->reported |= list[i].access == STACK_GONE;
         }
         crew_unlock(&s->crew);
         return n;

@@ -31,20 +31,20 @@ struct vitals {
 struct watched {
         struct process *process;
         int folder;   /* /proc/PID; -1: it has gone */
-        size_t place; /* in the look; SIZE_MAX: it is not part of it */
+        size_t place; /* in the snapshot; SIZE_MAX: it is not part of it */
         struct vitals first;
 };
 
 struct watch {
-        struct stack_look *l;
+        struct stack_snapshot *l;
         struct process_reader *reader;
         struct stack_sample *samples;
         struct watched *list;
         size_t n;
         struct seen {
                 struct task_runs runs; /* as it was first */
-                uint32_t stacks[LOOK_SEEN_MAX];
-        } * seen; /* one a thread of the look */
+                uint32_t stacks[SNAPSHOT_SEEN_MAX];
+        } * seen; /* one a thread of the snapshot */
         size_t cap_seen;
         bool only_python;
 };
@@ -72,16 +72,16 @@ static void read_vitals(int folder, struct vitals *ret)
         *ret = v;
 }
 
-static void fill_halt(int folder, struct look_process *p)
+static void fill_halt(int folder, struct snapshot_process *p)
 {
         char buf[FILE_MAX];
         struct proc_stat stat;
         ssize_t n = files_read(folder, "stat", buf, sizeof(buf));
         if (n > 0 && procfs_stat(buf, (size_t)n, &stat) == 0) {
-                p->halt = stat.state == 'T'   ? LOOK_STOPPED
-                          : stat.state == 't' ? LOOK_TRACED
-                                              : LOOK_GOES_ON;
-                p->figures[LOOK_MEMORY] =
+                p->halt = stat.state == 'T'   ? SNAPSHOT_STOPPED
+                          : stat.state == 't' ? SNAPSHOT_TRACED
+                                              : SNAPSHOT_GOES_ON;
+                p->figures[SNAPSHOT_MEMORY] =
                     value_ok((double)stat.rss_pages * (double)sysconf(_SC_PAGESIZE));
         }
         int32_t tracer;
@@ -89,11 +89,11 @@ static void fill_halt(int folder, struct look_process *p)
         n = files_read(folder, "status", buf, sizeof(buf));
         if (n > 0 && procfs_halted(buf, (size_t)n, &tracer, &swap)) {
                 p->tracer = tracer;
-                p->figures[LOOK_SWAP] = value_ok((double)swap);
+                p->figures[SNAPSHOT_SWAP] = value_ok((double)swap);
         }
 }
 
-static void fill_figures(const struct watched *w, struct look_process *p)
+static void fill_figures(const struct watched *w, struct snapshot_process *p)
 {
         struct vitals now;
         read_vitals(w->folder, &now);
@@ -107,35 +107,35 @@ static void fill_figures(const struct watched *w, struct look_process *p)
                 struct value waited = counter_rate(now.waited, was->waited, seconds);
                 cpu.v /= ticks;
                 waited.v /= ticks;
-                p->figures[LOOK_CPU] = cpu;
-                p->figures[LOOK_CHILDREN] = waited;
-                p->figures[LOOK_MINOR] = counter_rate(now.minor, was->minor, seconds);
-                p->figures[LOOK_MAJOR] = counter_rate(now.major, was->major, seconds);
+                p->figures[SNAPSHOT_CPU] = cpu;
+                p->figures[SNAPSHOT_CHILDREN] = waited;
+                p->figures[SNAPSHOT_MINOR] = counter_rate(now.minor, was->minor, seconds);
+                p->figures[SNAPSHOT_MAJOR] = counter_rate(now.major, was->major, seconds);
         }
         if (now.has_io && was->has_io) {
-                p->figures[LOOK_IO] = counter_rate(now.io, was->io, seconds);
-                p->figures[LOOK_DISK] = counter_rate(now.disk, was->disk, seconds);
+                p->figures[SNAPSHOT_IO] = counter_rate(now.io, was->io, seconds);
+                p->figures[SNAPSHOT_DISK] = counter_rate(now.disk, was->disk, seconds);
         }
 }
 
 /* ---- threads ---- */
 
-static void note_place(struct look_thread *t, struct seen *seen, uint32_t stack)
+static void note_place(struct snapshot_thread *t, struct seen *seen, uint32_t stack)
 {
         for (size_t i = 0; i < t->places; i++) {
                 if (seen->stacks[i] == stack)
                         return;
         }
-        if (t->places < LOOK_SEEN_MAX)
+        if (t->places < SNAPSHOT_SEEN_MAX)
                 seen->stacks[t->places++] = stack;
 }
 
-static void fill_thread(struct look_thread *t, struct seen *seen, const struct stack_table *table,
-                        const struct stack_sample *s)
+static void fill_thread(struct snapshot_thread *t, struct seen *seen,
+                        const struct stack_table *table, const struct stack_sample *s)
 {
         note_place(t, seen, s->stack);
-        t->steady = t->looks == 0 ? s->stack : stack_common(table, t->steady, s->stack);
-        t->looks++;
+        t->steady = t->n_samples == 0 ? s->stack : stack_common(table, t->steady, s->stack);
+        t->n_samples++;
         t->name = s->thread;
         t->stack = s->stack;
         t->call = s->call;
@@ -146,9 +146,9 @@ static void fill_thread(struct look_thread *t, struct seen *seen, const struct s
 
 static int add_threads(struct watch *w, struct watched *p, size_t n)
 {
-        struct stack_look *l = w->l;
+        struct stack_snapshot *l = w->l;
         for (size_t i = 0; i < n; i++) {
-                struct look_thread *t = stack_look_add_thread(l);
+                struct snapshot_thread *t = stack_snapshot_add_thread(l);
                 if (!t)
                         return -ENOMEM;
                 t->tid = w->samples[i].tid;
@@ -163,10 +163,10 @@ static int add_threads(struct watch *w, struct watched *p, size_t n)
 
 static void see_again(struct watch *w, const struct watched *p, size_t n)
 {
-        const struct look_process *is = &w->l->processes[p->place];
+        const struct snapshot_process *is = &w->l->processes[p->place];
         for (size_t i = 0; i < n; i++) {
                 for (size_t k = 0; k < is->n_threads; k++) {
-                        struct look_thread *t = &w->l->threads[is->first_thread + k];
+                        struct snapshot_thread *t = &w->l->threads[is->first_thread + k];
                         if (t->tid == w->samples[i].tid && t->tid != 0) {
                                 fill_thread(t, &w->seen[is->first_thread + k], w->l->table,
                                             &w->samples[i]);
@@ -180,9 +180,11 @@ static size_t take_samples(struct watch *w, struct watched *p)
 {
         size_t n = 0;
         for (int i = 0; i < 2; i++) {
-                const struct look look = {.kind = LOOK_ALL, .now_ns = clock_mono_ns()};
+                const struct sample_plan sample_plan = {.kind = SAMPLE_ALL,
+                                                        .now_ns = clock_mono_ns()};
                 uint64_t torn = process_describe(p->process)->torn;
-                n = process_look(p->process, w->reader, &look, w->samples, SAMPLES_MAX);
+                n = process_read_stacks(p->process, w->reader, &sample_plan, w->samples,
+                                        SAMPLES_MAX);
                 if (process_describe(p->process)->torn == torn)
                         break;
         }
@@ -209,7 +211,7 @@ static int begin_process(struct watch *w, struct watched *p, int32_t pid)
         const struct stack_process *is = process_describe(p->process);
         if (p->folder < 0 || !is_watched(w, is))
                 return 0;
-        if (!stack_look_add_process(w->l, 0, is))
+        if (!stack_snapshot_add_process(w->l, 0, is))
                 return -ENOMEM;
         p->place = w->l->n_processes - 1;
         read_vitals(p->folder, &p->first);
@@ -230,7 +232,7 @@ static bool read_own_clock(double *ret_ms)
 
 static void end_thread(const struct watch *w, const struct watched *p, size_t at, double seconds)
 {
-        struct look_thread *t = &w->l->threads[at];
+        struct snapshot_thread *t = &w->l->threads[at];
         const struct task_runs *was = &w->seen[at].runs;
         struct task_runs now;
         struct task_target target;
@@ -253,7 +255,7 @@ static void end_thread(const struct watch *w, const struct watched *p, size_t at
 
 static void end_process(const struct watch *w, const struct watched *p)
 {
-        struct look_process *is = &w->l->processes[p->place];
+        struct snapshot_process *is = &w->l->processes[p->place];
         fill_figures(p, is);
         for (size_t i = 0; i < is->n_threads; i++)
                 end_thread(w, p, is->first_thread + i, is->watched_s.v);
@@ -290,7 +292,7 @@ static int watch_all(struct watch *w, const int32_t *pids, int64_t watch_ns)
         return 0;
 }
 
-int glance_watch(struct stack_look *l, const int32_t *pids, size_t n, bool only_python,
+int glance_watch(struct stack_snapshot *l, const int32_t *pids, size_t n, bool only_python,
                  int64_t watch_ns)
 {
         struct watch w = {.l = l, .n = n, .only_python = only_python};

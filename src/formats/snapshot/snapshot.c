@@ -1,4 +1,4 @@
-#include "formats/look/look.h"
+#include "formats/snapshot/snapshot.h"
 
 #include "base/attr.h"
 #include "base/jsonin.h"
@@ -54,7 +54,7 @@ static struct value ratio_of(const json_t *o, const char *name)
         return fits ? value_ok(number) : value_missing(STATE_NONE);
 }
 
-static uint32_t intern(struct stack_look *l, const json_t *o, const char *name)
+static uint32_t intern_name(struct stack_snapshot *l, const json_t *o, const char *name)
 {
         const char *s = text_of(o, name);
         return stack_intern_text(l->table, s, strlen(s));
@@ -90,13 +90,13 @@ static enum stack_access access_of(const char *name)
 /* ---- threads ---- */
 
 /* The innermost frame comes first. */
-static uint32_t take_stack(struct stack_look *l, const json_t *frames)
+static uint32_t take_stack(struct stack_snapshot *l, const json_t *frames)
 {
         uint32_t stack = STACK_EMPTY;
         for (size_t i = MIN(json_array_size(frames), (size_t)STACK_DEPTH_MAX); i-- > 0;) {
                 const json_t *o = json_array_get(frames, i);
-                struct stack_frame f = {.file = intern(l, o, "file"),
-                                        .function = intern(l, o, "function"),
+                struct stack_frame f = {.file = intern_name(l, o, "file"),
+                                        .function = intern_name(l, o, "function"),
                                         .line = (uint32_t)number_of(o, "line"),
                                         .whose = whose_of(text_of(o, "whose"))};
                 stack = stack_intern_call(l->table, stack, stack_intern_frame(l->table, &f));
@@ -104,21 +104,21 @@ static uint32_t take_stack(struct stack_look *l, const json_t *frames)
         return stack;
 }
 
-static int take_thread(struct stack_look *l, const json_t *o)
+static int take_thread(struct stack_snapshot *l, const json_t *o)
 {
-        struct look_thread *t = stack_look_add_thread(l);
+        struct snapshot_thread *t = stack_snapshot_add_thread(l);
         if (!t)
                 return -ENOMEM;
         t->tid = number_of(o, "tid");
-        t->name = intern(l, o, "name");
-        t->call = intern(l, o, "call");
-        t->channel = intern(l, o, "channel");
+        t->name = intern_name(l, o, "name");
+        t->call = intern_name(l, o, "call");
+        t->channel = intern_name(l, o, "channel");
         t->state = state_of(text_of(o, "state"));
         t->holds_gil = json_is_true(json_object_get(o, "gil"));
         t->is_main = json_is_true(json_object_get(o, "main"));
         t->stack = take_stack(l, json_object_get(o, "frames"));
-        t->target = intern(l, o, "target");
-        t->looks = (uint32_t)number_of(o, "looks");
+        t->target = intern_name(l, o, "target");
+        t->n_samples = (uint32_t)number_of(o, "looks");
         t->places = (uint32_t)number_of(o, "places");
         t->steady = stack_ancestor(l->table, t->stack, (uint32_t)number_of(o, "steady"));
         t->waits_at = (uint64_t)value_or(measure_of(o, "waits_at"), 0);
@@ -131,38 +131,38 @@ static int take_thread(struct stack_look *l, const json_t *o)
 
 /* ---- processes ---- */
 
-static void take_held_gpus(struct stack_look *l, struct look_process *p, const json_t *gpus)
+static void take_held_gpus(struct stack_snapshot *l, struct snapshot_process *p, const json_t *gpus)
 {
-        for (size_t i = 0; i < MIN(json_array_size(gpus), (size_t)LOOK_GPUS_MAX); i++) {
+        for (size_t i = 0; i < MIN(json_array_size(gpus), (size_t)SNAPSHOT_GPUS_MAX); i++) {
                 char label[ENTITY_LABEL_MAX];
                 const char *s = json_string_value(json_array_get(gpus, i));
                 snprintf(label, sizeof(label), "%s", s ? s : "");
                 text_clean(label);
-                stack_look_hold_gpu(p, stack_look_find_gpu(l, p->host, label));
+                stack_snapshot_hold_gpu(p, stack_snapshot_find_gpu(l, p->host, label));
         }
 }
 
 static uint8_t halt_of(const char *name)
 {
-        for (enum look_halt i = 0; i < LOOK_HALT_COUNT; i++) {
-                if (strcmp(look_halt_name(i), name) == 0)
+        for (enum snapshot_halt i = 0; i < SNAPSHOT_HALT_COUNT; i++) {
+                if (strcmp(snapshot_halt_name(i), name) == 0)
                         return (uint8_t)i;
         }
-        return LOOK_HALT_UNKNOWN;
+        return SNAPSHOT_HALT_UNKNOWN;
 }
 
-static void take_watched(const json_t *o, struct look_process *p)
+static void take_watched(const json_t *o, struct snapshot_process *p)
 {
         if (!json_is_object(o))
                 return;
         p->watched_s = measure_of(o, "seconds");
         p->halt = halt_of(text_of(o, "halt"));
         p->tracer = number_of(o, "tracer");
-        for (enum look_figure f = 0; f < LOOK_FIGURE_COUNT; f++)
-                p->figures[f] = measure_of(o, look_figure_name(f));
+        for (enum snapshot_figure f = 0; f < SNAPSHOT_FIGURE_COUNT; f++)
+                p->figures[f] = measure_of(o, snapshot_figure_name(f));
 }
 
-static int take_process(struct stack_look *l, uint32_t host, const json_t *o, size_t *threads)
+static int take_process(struct stack_snapshot *l, uint32_t host, const json_t *o, size_t *threads)
 {
         struct stack_process is = {.pid = number_of(o, "pid"),
                                    .ppid = number_of(o, "ppid"),
@@ -170,7 +170,7 @@ static int take_process(struct stack_look *l, uint32_t host, const json_t *o, si
         take_name(o, "command", is.command, sizeof(is.command));
         take_name(o, "runtime", is.runtime, sizeof(is.runtime));
         take_name(o, "why", is.why, sizeof(is.why));
-        struct look_process *p = stack_look_add_process(l, host, &is);
+        struct snapshot_process *p = stack_snapshot_add_process(l, host, &is);
         if (!p)
                 return -ENOMEM;
         const json_t *list = json_object_get(o, "threads");
@@ -185,11 +185,11 @@ static int take_process(struct stack_look *l, uint32_t host, const json_t *o, si
         return r;
 }
 
-static int take_gpu(struct stack_look *l, uint32_t host, const json_t *o)
+static int take_gpu(struct stack_snapshot *l, uint32_t host, const json_t *o)
 {
         char label[ENTITY_LABEL_MAX];
         take_name(o, "gpu", label, sizeof(label));
-        struct look_gpu *g = stack_look_add_gpu(l, host, label);
+        struct snapshot_gpu *g = stack_snapshot_add_gpu(l, host, label);
         if (!g)
                 return -ENOMEM;
         g->busy = ratio_of(o, "gpu_util");
@@ -204,22 +204,22 @@ static int take_gpu(struct stack_look *l, uint32_t host, const json_t *o)
         return 0;
 }
 
-static int take_lists(struct stack_look *l, uint32_t host, const json_t *o)
+static int take_lists(struct stack_snapshot *l, uint32_t host, const json_t *o)
 {
         const json_t *gpus = json_object_get(o, "gpus"), *list = json_object_get(o, "processes");
-        size_t threads = LOOK_HOST_THREADS_MAX;
+        size_t threads = SNAPSHOT_HOST_THREADS_MAX;
         int r = 0;
-        for (size_t i = 0; r == 0 && i < MIN(json_array_size(gpus), (size_t)LOOK_HOST_GPUS_MAX);
+        for (size_t i = 0; r == 0 && i < MIN(json_array_size(gpus), (size_t)SNAPSHOT_HOST_GPUS_MAX);
              i++)
                 r = take_gpu(l, host, json_array_get(gpus, i));
         for (size_t i = 0;
-             r == 0 && i < MIN(json_array_size(list), (size_t)LOOK_HOST_PROCESSES_MAX); i++)
+             r == 0 && i < MIN(json_array_size(list), (size_t)SNAPSHOT_HOST_PROCESSES_MAX); i++)
                 r = take_process(l, host, json_array_get(list, i), &threads);
         return r;
 }
 
-int look_parse(const char *text, size_t n, int schema, uint32_t host, struct stack_look *ret,
-               struct err *err)
+int snapshot_parse(const char *text, size_t n, int schema, uint32_t host,
+                   struct stack_snapshot *ret, struct err *err)
 {
         json_t *o = jsonin_load(text, n, 0, NULL);
         int r = 0;

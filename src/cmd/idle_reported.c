@@ -1,4 +1,4 @@
-#include "cmd/idle_told.h"
+#include "cmd/idle_reported.h"
 
 #include "app/output.h"
 #include "base/clock.h"
@@ -18,19 +18,19 @@
 #define FILE_BYTES_MAX (4 * 1024 * 1024)
 #define ENTRIES_MAX 20000
 
-struct told {
+struct reported {
         int64_t at_s;
         char key[IDLE_KEY_MAX];
 };
 
-struct idle_told {
+struct idle_reported {
         char path[PATH_MAX];
         int64_t now_s, repeat_s;
-        struct told *list;
+        struct reported *list;
         size_t n, cap;
 };
 
-void idle_told_close(struct idle_told *t)
+void idle_reported_close(struct idle_reported *t)
 {
         if (!t)
                 return;
@@ -38,7 +38,7 @@ void idle_told_close(struct idle_told *t)
         free(t);
 }
 
-static bool told_put(struct idle_told *t, int64_t at_s, const char *key, size_t n)
+static bool reported_put(struct idle_reported *t, int64_t at_s, const char *key, size_t n)
 {
         if (n == 0 || n >= IDLE_KEY_MAX || t->n >= ENTRIES_MAX)
                 return true;
@@ -50,17 +50,17 @@ static bool told_put(struct idle_told *t, int64_t at_s, const char *key, size_t 
 }
 
 /* "1700000000 KEY". What is old, of the future or no such line is passed over. */
-static bool told_line(struct idle_told *t, const char *line, size_t n)
+static bool reported_line(struct idle_reported *t, const char *line, size_t n)
 {
         const char *blank = memchr(line, ' ', n);
         uint64_t at;
         if (!blank || !num_parse_u64(line, (size_t)(blank - line), &at) ||
             at > (uint64_t)t->now_s || (uint64_t)t->now_s - at >= (uint64_t)t->repeat_s)
                 return true;
-        return told_put(t, (int64_t)at, blank + 1, n - (size_t)(blank + 1 - line));
+        return reported_put(t, (int64_t)at, blank + 1, n - (size_t)(blank + 1 - line));
 }
 
-static int told_read(struct idle_told *t, struct err *err)
+static int reported_read(struct idle_reported *t, struct err *err)
 {
         CLEANUP(closep) int fd = open(t->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
         CLEANUP(freep) char *text = malloc(FILE_BYTES_MAX);
@@ -77,16 +77,16 @@ static int told_read(struct idle_told *t, struct err *err)
         for (const char *at = text, *end = text + n; fine && at < end;) {
                 const char *stop = memchr(at, '\n', (size_t)(end - at));
                 size_t have = (size_t)((stop ? stop : end) - at);
-                fine = told_line(t, at, have);
+                fine = reported_line(t, at, have);
                 at += have + 1;
         }
         return fine ? 0 : err_set(err, -ENOMEM, "out of memory");
 }
 
-int idle_told_open(const char *folder, int64_t now_ns, int64_t repeat_ns, struct idle_told **ret,
-                   struct err *err)
+int idle_reported_open(const char *folder, int64_t now_ns, int64_t repeat_ns,
+                       struct idle_reported **ret, struct err *err)
 {
-        struct idle_told *t = calloc(1, sizeof(*t));
+        struct idle_reported *t = calloc(1, sizeof(*t));
         if (!t)
                 return err_set(err, -ENOMEM, "out of memory");
         t->now_s = now_ns / NS_PER_S;
@@ -95,16 +95,16 @@ int idle_told_open(const char *folder, int64_t now_ns, int64_t repeat_ns, struct
         if (snprintf(t->path, sizeof(t->path), "%s/" FILE_NAME, folder) >= (int)sizeof(t->path))
                 r = err_set(err, ERR_USAGE, "the state folder's name is too long");
         if (r == 0)
-                r = told_read(t, err);
+                r = reported_read(t, err);
         if (r < 0) {
-                idle_told_close(t);
+                idle_reported_close(t);
                 return r;
         }
         *ret = t;
         return 0;
 }
 
-bool idle_told_has(const struct idle_told *t, const char *key)
+bool idle_reported_has(const struct idle_reported *t, const char *key)
 {
         for (size_t i = 0; i < t->n; i++) {
                 if (strcmp(t->list[i].key, key) == 0)
@@ -113,12 +113,12 @@ bool idle_told_has(const struct idle_told *t, const char *key)
         return false;
 }
 
-bool idle_told_add(struct idle_told *t, const char *key)
+bool idle_reported_add(struct idle_reported *t, const char *key)
 {
-        return told_put(t, t->now_s, key, strlen(key));
+        return reported_put(t, t->now_s, key, strlen(key));
 }
 
-static int make_folder(const struct idle_told *t, struct err *err)
+static int make_folder(const struct idle_reported *t, struct err *err)
 {
         char folder[PATH_MAX];
         snprintf(folder, sizeof(folder), "%s", t->path);
@@ -129,7 +129,7 @@ static int make_folder(const struct idle_told *t, struct err *err)
         return 0;
 }
 
-int idle_told_save(const struct idle_told *t, struct err *err)
+int idle_reported_save(const struct idle_reported *t, struct err *err)
 {
         struct strbuf text = {0};
         for (size_t i = 0; i < t->n; i++)

@@ -1,11 +1,12 @@
-#include "present/stream/stack_look.h"
+#include "present/stream/stack_snapshot.h"
 
 #include "base/clock.h"
 #include "present/stream/json.h"
 
 #include <errno.h>
 
-static void put_frame(struct jsonw *j, const char *name, const struct stack_look *l, uint32_t stack)
+static void put_frame(struct jsonw *j, const char *name, const struct stack_snapshot *l,
+                      uint32_t stack)
 {
         const struct stack_frame *f = stack_frame(l->table, stack_node(l->table, stack)->frame);
         if (stack == STACK_EMPTY) {
@@ -23,17 +24,17 @@ static void put_frame(struct jsonw *j, const char *name, const struct stack_look
         jsonw_end(j);
 }
 
-static void put_place(struct jsonw *j, const struct stack_look *l, struct stack_place place)
+static void put_place(struct jsonw *j, const struct stack_snapshot *l, struct stack_place place)
 {
         put_frame(j, "own", l, place.own);
         put_frame(j, "inner", l, place.inner);
 }
 
-static void put_watched_thread(struct jsonw *j, const struct stack_look *l,
-                               const struct look_thread *t)
+static void put_watched_thread(struct jsonw *j, const struct stack_snapshot *l,
+                               const struct snapshot_thread *t)
 {
         jsonw_text_or_null(j, "target", stack_text(l->table, t->target));
-        jsonw_count(j, "looks", t->looks);
+        jsonw_count(j, "looks", t->n_samples);
         jsonw_count(j, "places", t->places);
         jsonw_count(j, "steady", stack_node(l->table, t->steady)->depth);
         jsonw_count(j, "waits_at", t->waits_at);
@@ -43,19 +44,19 @@ static void put_watched_thread(struct jsonw *j, const struct stack_look *l,
         jsonw_value(j, "idle_s", t->idle_s);
 }
 
-static void put_watched_process(struct jsonw *j, const struct look_process *p)
+static void put_watched_process(struct jsonw *j, const struct snapshot_process *p)
 {
         jsonw_object(j, "watched");
         jsonw_value(j, "seconds", p->watched_s);
-        jsonw_text(j, "halt", look_halt_name((enum look_halt)p->halt));
+        jsonw_text(j, "halt", snapshot_halt_name((enum snapshot_halt)p->halt));
         jsonw_whole(j, "tracer", p->tracer);
-        for (enum look_figure f = 0; f < LOOK_FIGURE_COUNT; f++)
-                jsonw_value(j, look_figure_name(f), p->figures[f]);
+        for (enum snapshot_figure f = 0; f < SNAPSHOT_FIGURE_COUNT; f++)
+                jsonw_value(j, snapshot_figure_name(f), p->figures[f]);
         jsonw_end(j);
 }
 
-static void put_look_thread(struct jsonw *j, const struct stack_look *l,
-                            const struct look_thread *t)
+static void put_snapshot_thread(struct jsonw *j, const struct stack_snapshot *l,
+                                const struct snapshot_thread *t)
 {
         jsonw_line(j);
         jsonw_object(j, NULL);
@@ -66,7 +67,7 @@ static void put_look_thread(struct jsonw *j, const struct stack_look *l,
         jsonw_bool(j, "gil", t->holds_gil);
         jsonw_text_or_null(j, "call", stack_text(l->table, t->call));
         jsonw_text_or_null(j, "channel", stack_text(l->table, t->channel));
-        if (t->looks > 0)
+        if (t->n_samples > 0)
                 put_watched_thread(j, l, t);
         put_place(j, l, stack_find_place(l->table, t->stack));
         jsonw_array(j, "frames");
@@ -76,14 +77,14 @@ static void put_look_thread(struct jsonw *j, const struct stack_look *l,
         jsonw_end(j);
 }
 
-static void put_host(struct jsonw *j, const struct stack_look *l, uint32_t host)
+static void put_host(struct jsonw *j, const struct stack_snapshot *l, uint32_t host)
 {
         if (l->n_hosts > 1)
                 jsonw_text(j, "host", l->hosts[host].name);
 }
 
-static void put_look_process(struct jsonw *j, const struct stack_look *l,
-                             const struct look_process *p)
+static void put_snapshot_process(struct jsonw *j, const struct stack_snapshot *l,
+                                 const struct snapshot_process *p)
 {
         jsonw_line(j);
         jsonw_object(j, NULL);
@@ -106,12 +107,13 @@ static void put_look_process(struct jsonw *j, const struct stack_look *l,
                 put_watched_process(j, p);
         jsonw_array(j, "threads");
         for (size_t i = 0; i < p->n_threads; i++)
-                put_look_thread(j, l, &l->threads[p->first_thread + i]);
+                put_snapshot_thread(j, l, &l->threads[p->first_thread + i]);
         jsonw_end(j);
         jsonw_end(j);
 }
 
-static void put_look_gpu(struct jsonw *j, const struct stack_look *l, const struct look_gpu *g)
+static void put_snapshot_gpu(struct jsonw *j, const struct stack_snapshot *l,
+                             const struct snapshot_gpu *g)
 {
         jsonw_line(j);
         jsonw_object(j, NULL);
@@ -131,7 +133,8 @@ static void put_look_gpu(struct jsonw *j, const struct stack_look *l, const stru
         jsonw_end(j);
 }
 
-static void put_look_group(struct jsonw *j, const struct stack_look *l, const struct look_group *g)
+static void put_snapshot_group(struct jsonw *j, const struct stack_snapshot *l,
+                               const struct snapshot_group *g)
 {
         jsonw_line(j);
         jsonw_object(j, NULL);
@@ -139,7 +142,7 @@ static void put_look_group(struct jsonw *j, const struct stack_look *l, const st
         put_place(j, l, g->place);
         jsonw_array(j, "processes");
         for (size_t i = 0; i < g->n; i++) {
-                const struct look_process *p = &l->processes[g->processes[i]];
+                const struct snapshot_process *p = &l->processes[g->processes[i]];
                 jsonw_object(j, NULL);
                 put_host(j, l, p->host);
                 jsonw_whole(j, "pid", p->is.pid);
@@ -150,7 +153,7 @@ static void put_look_group(struct jsonw *j, const struct stack_look *l, const st
         jsonw_end(j);
 }
 
-static void put_look_hosts(struct jsonw *j, const struct stack_look *l)
+static void put_snapshot_hosts(struct jsonw *j, const struct stack_snapshot *l)
 {
         jsonw_array(j, "hosts");
         for (size_t i = 0; i < l->n_hosts; i++) {
@@ -163,12 +166,12 @@ static void put_look_hosts(struct jsonw *j, const struct stack_look *l)
         jsonw_end(j);
 }
 
-int look_write_json(const struct stack_look *l, const char *version, struct strbuf *out)
+int snapshot_write_json(const struct stack_snapshot *l, const char *version, struct strbuf *out)
 {
         struct jsonw j = {.out = out};
-        struct look_group *groups;
+        struct snapshot_group *groups;
         size_t n;
-        if (stack_look_group(l, &groups, &n) < 0)
+        if (stack_snapshot_group(l, &groups, &n) < 0)
                 return -ENOMEM;
         jsonw_object(&j, NULL);
         jsonw_whole(&j, "schema", JSON_SCHEMA_VERSION);
@@ -177,21 +180,21 @@ int look_write_json(const struct stack_look *l, const char *version, struct strb
         jsonw_number(&j, "time", clock_to_seconds(l->wall_ns));
         jsonw_bool(&j, "recorded", l->is_recorded);
         if (l->n_hosts > 1)
-                put_look_hosts(&j, l);
+                put_snapshot_hosts(&j, l);
         jsonw_array(&j, "gpus");
         for (size_t i = 0; i < l->n_gpus; i++)
-                put_look_gpu(&j, l, &l->gpus[i]);
+                put_snapshot_gpu(&j, l, &l->gpus[i]);
         jsonw_end(&j);
         jsonw_array(&j, "groups");
         for (size_t i = 0; i < n; i++)
-                put_look_group(&j, l, &groups[i]);
+                put_snapshot_group(&j, l, &groups[i]);
         jsonw_end(&j);
         jsonw_array(&j, "processes");
         for (size_t i = 0; i < l->n_processes; i++)
-                put_look_process(&j, l, &l->processes[i]);
+                put_snapshot_process(&j, l, &l->processes[i]);
         jsonw_end(&j);
         jsonw_end(&j);
         strbuf_putc(out, '\n');
-        stack_look_free_groups(groups, n);
+        stack_snapshot_free_groups(groups, n);
         return out->failed ? -ENOMEM : 0;
 }

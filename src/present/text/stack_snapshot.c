@@ -1,4 +1,4 @@
-#include "present/text/stack_look.h"
+#include "present/text/stack_snapshot.h"
 
 #include "base/attr.h"
 #include "base/tablew.h"
@@ -17,14 +17,14 @@
 #define INDENT "  "
 #define NAMES_MAX 8 /* of a group whose processes have no ranks */
 
-static void put_frame(const struct stack_look *l, uint32_t stack, struct strbuf *out)
+static void put_frame(const struct stack_snapshot *l, uint32_t stack, struct strbuf *out)
 {
         struct code_line line;
         where_fill_line(l->table, stack_node(l->table, stack)->frame, &line);
         where_put_line(out, &line);
 }
 
-static void put_place(const struct stack_look *l, struct stack_place place, struct strbuf *out)
+static void put_place(const struct stack_snapshot *l, struct stack_place place, struct strbuf *out)
 {
         put_frame(l, place.own, out);
         if (place.inner == STACK_EMPTY)
@@ -36,7 +36,7 @@ static void put_place(const struct stack_look *l, struct stack_place place, stru
 
 /* ---- threads ---- */
 
-static void put_doing(const struct stack_look *l, const struct look_thread *t, char *buf,
+static void put_doing(const struct stack_snapshot *l, const struct snapshot_thread *t, char *buf,
                       size_t size)
 {
         const char *in = stack_text(l->table, t->call);
@@ -47,28 +47,28 @@ static void put_doing(const struct stack_look *l, const struct look_thread *t, c
 }
 
 /* Threads that a reader need not see one by one. */
-static bool is_alike(const struct look_thread *a, const struct look_thread *b)
+static bool is_alike(const struct snapshot_thread *a, const struct snapshot_thread *b)
 {
         return !a->is_main && !b->is_main && a->stack == b->stack && a->state == b->state &&
                a->call == b->call && a->channel == b->channel && a->holds_gil == b->holds_gil &&
                (a->stack != STACK_EMPTY || a->name == b->name);
 }
 
-static size_t count_alike(const struct stack_look *l, const struct look_process *p, size_t at,
-                          bool *ret_told)
+static size_t count_alike(const struct stack_snapshot *l, const struct snapshot_process *p,
+                          size_t at, bool *ret_reported)
 {
-        const struct look_thread *threads = &l->threads[p->first_thread];
+        const struct snapshot_thread *threads = &l->threads[p->first_thread];
         size_t n = 0;
-        *ret_told = false;
+        *ret_reported = false;
         for (size_t i = 0; i < p->n_threads; i++) {
                 bool same = i == at || is_alike(&threads[i], &threads[at]);
-                *ret_told |= same && i < at;
+                *ret_reported |= same && i < at;
                 n += same;
         }
         return n;
 }
 
-static void put_all_frames(const struct stack_look *l, uint32_t stack, struct strbuf *out)
+static void put_all_frames(const struct stack_snapshot *l, uint32_t stack, struct strbuf *out)
 {
         for (; stack != STACK_EMPTY; stack = stack_node(l->table, stack)->parent) {
                 const struct stack_frame *f =
@@ -82,8 +82,8 @@ static void put_all_frames(const struct stack_look *l, uint32_t stack, struct st
         }
 }
 
-static void put_thread(const struct stack_look *l, const struct look_thread *t, size_t alike,
-                       bool all, struct strbuf *out)
+static void put_thread(const struct stack_snapshot *l, const struct snapshot_thread *t,
+                       size_t alike, bool all, struct strbuf *out)
 {
         char who[THREAD_MAX], doing[DOING_MAX];
         const char *name = stack_text(l->table, t->name);
@@ -107,11 +107,12 @@ static void put_thread(const struct stack_look *l, const struct look_thread *t, 
 }
 
 /* Beside threads with lines those of native code are a number. */
-static void put_native(const struct stack_look *l, const struct look_process *p, struct strbuf *out)
+static void put_native(const struct stack_snapshot *l, const struct snapshot_process *p,
+                       struct strbuf *out)
 {
         size_t n = 0, running = 0;
         for (size_t i = 0; i < p->n_threads; i++) {
-                const struct look_thread *t = &l->threads[p->first_thread + i];
+                const struct snapshot_thread *t = &l->threads[p->first_thread + i];
                 bool counts = t->stack == STACK_EMPTY && !t->is_main;
                 n += counts;
                 running += counts && t->state == STACK_RUNNING;
@@ -122,16 +123,16 @@ static void put_native(const struct stack_look *l, const struct look_process *p,
                             n == 1 ? "" : "s", running);
 }
 
-static void put_threads(const struct stack_look *l, const struct look_process *p, bool all,
+static void put_threads(const struct stack_snapshot *l, const struct snapshot_process *p, bool all,
                         struct strbuf *out)
 {
-        bool summed = !all && stack_look_is_read(p);
+        bool summed = !all && stack_snapshot_is_read(p);
         for (size_t i = 0; i < p->n_threads; i++) {
-                const struct look_thread *t = &l->threads[p->first_thread + i];
-                bool told = false;
-                size_t alike = all ? 1 : count_alike(l, p, i, &told);
+                const struct snapshot_thread *t = &l->threads[p->first_thread + i];
+                bool reported = false;
+                size_t alike = all ? 1 : count_alike(l, p, i, &reported);
                 bool native = summed && t->stack == STACK_EMPTY && !t->is_main;
-                if (!told && !native)
+                if (!reported && !native)
                         put_thread(l, t, alike, all, out);
         }
         if (summed)
@@ -140,12 +141,12 @@ static void put_threads(const struct stack_look *l, const struct look_process *p
 
 /* ---- processes ---- */
 
-static void put_held_gpus(const struct stack_look *l, const struct look_process *p,
+static void put_held_gpus(const struct stack_snapshot *l, const struct snapshot_process *p,
                           struct strbuf *out)
 {
         char buf[FORMAT_MAX];
         for (size_t i = 0; i < p->n_gpus; i++) {
-                const struct look_gpu *g = &l->gpus[p->gpus[i]];
+                const struct snapshot_gpu *g = &l->gpus[p->gpus[i]];
                 strbuf_putf(out, ", GPU %s", g->label);
                 if (!value_is_set(g->busy))
                         continue;
@@ -156,8 +157,8 @@ static void put_held_gpus(const struct stack_look *l, const struct look_process 
         }
 }
 
-static void put_look_process(const struct stack_look *l, const struct look_process *p, bool all,
-                             struct strbuf *out)
+static void put_snapshot_process(const struct stack_snapshot *l, const struct snapshot_process *p,
+                                 bool all, struct strbuf *out)
 {
         const char *host = l->hosts[p->host].name;
         text_put(out, p->is.command[0] ? p->is.command : "?", COMMAND_COLUMNS);
@@ -168,7 +169,7 @@ static void put_look_process(const struct stack_look *l, const struct look_proce
         if (p->is.runtime[0])
                 strbuf_putf(out, ", %s", p->is.runtime);
         strbuf_putc(out, '\n');
-        if (!stack_look_is_read(p) && p->is.why[0])
+        if (!stack_snapshot_is_read(p) && p->is.why[0])
                 strbuf_putf(out, INDENT "no lines: %s\n", p->is.why);
         put_threads(l, p, all, out);
 }
@@ -176,11 +177,12 @@ static void put_look_process(const struct stack_look *l, const struct look_proce
 /* ---- those that are in the same place ---- */
 
 /* "0-4, 6-62"; where there are no ranks, who they are. */
-static void put_members(const struct stack_look *l, const struct look_group *g, struct strbuf *out)
+static void put_members(const struct stack_snapshot *l, const struct snapshot_group *g,
+                        struct strbuf *out)
 {
         bool more = false;
         for (size_t i = 0; i < g->n; i++) {
-                const struct look_process *p = &l->processes[g->processes[i]];
+                const struct snapshot_process *p = &l->processes[g->processes[i]];
                 if (!value_is_set(p->rank) && i >= NAMES_MAX) {
                         strbuf_puts(out, ", …");
                         break;
@@ -204,8 +206,8 @@ static void put_members(const struct stack_look *l, const struct look_group *g, 
         }
 }
 
-static void put_look_group(const struct stack_look *l, const struct look_group *g,
-                           struct strbuf *out)
+static void put_snapshot_group(const struct stack_snapshot *l, const struct snapshot_group *g,
+                               struct strbuf *out)
 {
         bool ranks = value_is_set(l->processes[g->processes[0]].rank);
         const char *many = ranks ? "ranks" : "processes", *one = ranks ? "rank" : "process";
@@ -223,12 +225,12 @@ static void put_look_group(const struct stack_look *l, const struct look_group *
 }
 
 /* Whether there is anything to compare. */
-static bool has_groups(const struct look_group *groups, size_t n)
+static bool has_groups(const struct snapshot_group *groups, size_t n)
 {
         return n > 1 || (n == 1 && groups[0].n > 1);
 }
 
-static void put_hosts(const struct stack_look *l, struct strbuf *out)
+static void put_hosts(const struct stack_snapshot *l, struct strbuf *out)
 {
         for (size_t i = 0; i < l->n_hosts; i++) {
                 if (l->hosts[i].why[0])
@@ -237,26 +239,26 @@ static void put_hosts(const struct stack_look *l, struct strbuf *out)
 }
 
 /* Of many machines those that lead and could not be read are worth a line each. */
-static void put_unread(const struct stack_look *l, struct strbuf *out)
+static void put_unread(const struct stack_snapshot *l, struct strbuf *out)
 {
         for (size_t i = 0; i < l->n_processes; i++) {
-                const struct look_process *p = &l->processes[i];
-                if (p->leads && !stack_look_is_read(p) && p->is.why[0])
+                const struct snapshot_process *p = &l->processes[i];
+                if (p->leads && !stack_snapshot_is_read(p) && p->is.why[0])
                         strbuf_putf(out, "%s: pid %d: no lines: %s\n", l->hosts[p->host].name,
                                     p->is.pid, p->is.why);
         }
 }
 
-int look_write_text(const struct stack_look *l, bool all, struct strbuf *out)
+int snapshot_write_text(const struct stack_snapshot *l, bool all, struct strbuf *out)
 {
-        struct look_group *groups = NULL;
+        struct snapshot_group *groups = NULL;
         size_t n = 0;
         bool many = l->n_hosts > 1;
-        if (stack_look_group(l, &groups, &n) < 0)
+        if (stack_snapshot_group(l, &groups, &n) < 0)
                 return -ENOMEM;
         if (has_groups(groups, n) || many) {
                 for (size_t i = 0; i < n; i++)
-                        put_look_group(l, &groups[i], out);
+                        put_snapshot_group(l, &groups[i], out);
                 put_hosts(l, out);
                 if (many && !all)
                         put_unread(l, out);
@@ -264,20 +266,20 @@ int look_write_text(const struct stack_look *l, bool all, struct strbuf *out)
         }
         for (size_t i = 0; (!many || all) && i < l->n_processes; i++) {
                 strbuf_puts(out, i > 0 ? "\n" : "");
-                put_look_process(l, &l->processes[i], all, out);
+                put_snapshot_process(l, &l->processes[i], all, out);
         }
-        stack_look_free_groups(groups, n);
+        stack_snapshot_free_groups(groups, n);
         return out->failed ? -ENOMEM : 0;
 }
 
 #define MAIN_LINES_MAX 16
 
-void look_write_main(const struct stack_look *l, struct strbuf *out)
+void snapshot_write_main(const struct stack_snapshot *l, struct strbuf *out)
 {
         size_t n = 0;
         for (size_t i = 0; i < l->n_processes; i++) {
-                const struct look_process *p = &l->processes[i];
-                const struct look_thread *t = p->leads ? stack_look_main(l, p) : NULL;
+                const struct snapshot_process *p = &l->processes[i];
+                const struct snapshot_thread *t = p->leads ? stack_snapshot_main(l, p) : NULL;
                 char doing[DOING_MAX];
                 if (!t || t->stack == STACK_EMPTY || n++ >= MAIN_LINES_MAX)
                         continue;

@@ -1,10 +1,10 @@
-#include "app/stack_look.h"
+#include "app/stack_snapshot.h"
 
 #include "app/rank.h"
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/num.h"
-#include "formats/look/look.h"
+#include "formats/snapshot/snapshot.h"
 #include "present/stream/json.h"
 #include "read/nodes/ask.h"
 #include "read/stacks/glance.h"
@@ -49,7 +49,7 @@ static struct value data_of(const struct value *m)
         return ret;
 }
 
-static void fill_gpu(struct look_gpu *g, const struct row *row)
+static void fill_gpu(struct snapshot_gpu *g, const struct row *row)
 {
         const struct value *m = row->sample.m;
         g->data = data_of(m);
@@ -69,14 +69,14 @@ static void fill_gpu(struct look_gpu *g, const struct row *row)
         }
 }
 
-static size_t gpu_for(struct stack_look *l, uint32_t host, const struct frame *frame,
+static size_t gpu_for(struct stack_snapshot *l, uint32_t host, const struct frame *frame,
                       const char *label)
 {
-        size_t at = stack_look_find_gpu(l, host, label);
+        size_t at = stack_snapshot_find_gpu(l, host, label);
         const struct row *row = find_row(frame, label);
         if (at != SIZE_MAX || label[0] == '\0')
                 return at;
-        struct look_gpu *g = stack_look_add_gpu(l, host, label);
+        struct snapshot_gpu *g = stack_snapshot_add_gpu(l, host, label);
         if (g && row) {
                 g->busy = row->sample.m[METRIC_GPU_UTIL];
                 g->sm = row->sample.m[METRIC_SM_ACTIVE];
@@ -87,21 +87,21 @@ static size_t gpu_for(struct stack_look *l, uint32_t host, const struct frame *f
         return g ? l->n_gpus - 1 : SIZE_MAX;
 }
 
-void look_add_all_gpus(struct stack_look *l, uint32_t host, const struct frame *frame)
+void snapshot_add_all_gpus(struct stack_snapshot *l, uint32_t host, const struct frame *frame)
 {
         for (size_t i = 0; i < frame->n; i++)
                 gpu_for(l, host, frame, frame->rows[i].sample.who->label);
-        look_add_gpus(l, host, frame);
+        snapshot_add_gpus(l, host, frame);
 }
 
-void look_add_gpus(struct stack_look *l, uint32_t host, const struct frame *frame)
+void snapshot_add_gpus(struct stack_snapshot *l, uint32_t host, const struct frame *frame)
 {
         for (size_t i = 0; i < frame->processes.n; i++) {
                 const struct process *p = &frame->processes.list[i];
                 for (size_t k = 0; k < l->n_processes && !p->child; k++) {
                         if (l->processes[k].host == host && l->processes[k].is.pid == p->pid)
-                                stack_look_hold_gpu(&l->processes[k],
-                                                    gpu_for(l, host, frame, p->gpu));
+                                stack_snapshot_hold_gpu(&l->processes[k],
+                                                        gpu_for(l, host, frame, p->gpu));
                 }
         }
 }
@@ -137,8 +137,8 @@ static struct value local_ranks(struct environment *e)
         return value_missing(STATE_NONE);
 }
 
-static const struct look_process *find_parent(const struct stack_look *l,
-                                              const struct look_process *p)
+static const struct snapshot_process *find_parent(const struct stack_snapshot *l,
+                                                  const struct snapshot_process *p)
 {
         for (size_t i = 0; i < l->n_processes; i++) {
                 if (l->processes[i].host == p->host && l->processes[i].is.pid == p->is.ppid)
@@ -149,10 +149,10 @@ static const struct look_process *find_parent(const struct stack_look *l,
 
 /* What a rank started has its variables too: only the first of them is the rank. Parents stand
  * before what they started. */
-static void add_rank(const struct stack_look *l, struct look_process *p)
+static void add_rank(const struct stack_snapshot *l, struct snapshot_process *p)
 {
         struct environment e = {.pid = p->is.pid};
-        const struct look_process *parent = find_parent(l, p);
+        const struct snapshot_process *parent = find_parent(l, p);
         struct rank_facts facts = rank_facts_of(ask_process, &e);
         if (!rank_is_one_of_many(&facts) ||
             (parent && value_is_set(parent->rank) && parent->rank.v == facts.rank.v))
@@ -162,7 +162,7 @@ static void add_rank(const struct stack_look *l, struct look_process *p)
         p->local = local_ranks(&e);
 }
 
-static void add_ranks(struct stack_look *l, bool everywhere)
+static void add_ranks(struct stack_snapshot *l, bool everywhere)
 {
         for (size_t i = 0; i < l->n_processes; i++) {
                 if (l->processes[i].leads || everywhere)
@@ -201,7 +201,7 @@ static const struct frame *see_gpus(const struct config *config, struct pipeline
         return r > 0 ? frame : NULL;
 }
 
-static int check_found(const struct stack_look *l, int32_t pid, struct err *err)
+static int check_found(const struct stack_snapshot *l, int32_t pid, struct err *err)
 {
         if (l->n_processes == 0 && pid > 0) {
                 err_set(err, ERR_NO_SOURCE, "no process %d", pid);
@@ -214,23 +214,23 @@ static int check_found(const struct stack_look *l, int32_t pid, struct err *err)
         return 0;
 }
 
-static int look_at(struct stack_look *l, int32_t pid, const struct frame *frame, int64_t watch_ns,
-                   enum look_whose *ret_whose)
+static int look_at(struct stack_snapshot *l, int32_t pid, const struct frame *frame,
+                   int64_t watch_ns, enum snapshot_whose *ret_whose)
 {
         int32_t roots[GLANCE_PROCESSES_MAX], pids[GLANCE_PROCESSES_MAX];
         size_t n = 1;
         roots[0] = pid;
         if (pid == 0)
                 n = list_holders(frame, roots, ARRAY_LEN(roots));
-        *ret_whose = pid > 0 ? LOOK_OF_PID : n > 0 ? LOOK_OF_HOLDERS : LOOK_OF_USER;
+        *ret_whose = pid > 0 ? SNAPSHOT_OF_PID : n > 0 ? SNAPSHOT_OF_HOLDERS : SNAPSHOT_OF_USER;
         n = n > 0 ? glance_list_tree(roots, n, pids, ARRAY_LEN(pids))
                   : glance_list_own(pids, ARRAY_LEN(pids));
-        bool only_python = *ret_whose == LOOK_OF_USER;
+        bool only_python = *ret_whose == SNAPSHOT_OF_USER;
         return watch_ns > 0 ? glance_watch(l, pids, n, only_python, watch_ns)
                             : glance_take(l, pids, n, only_python);
 }
 
-/* Who holds which GPU, kept while the frame goes on: a GPU that is lost names nobody any more. */
+/* Who holds which GPU, kept while the frame continues: a GPU that is lost names nobody any more. */
 struct holding {
         int32_t pid;
         char gpu[ENTITY_LABEL_MAX];
@@ -249,20 +249,20 @@ static size_t copy_holdings(const struct frame *frame, struct holding *list, siz
         return n;
 }
 
-static void hold_as_before(struct stack_look *l, const struct holding *list, size_t n)
+static void hold_as_before(struct stack_snapshot *l, const struct holding *list, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
                 for (size_t k = 0; k < l->n_processes; k++) {
                         if (l->processes[k].is.pid == list[i].pid)
-                                stack_look_hold_gpu(&l->processes[k],
-                                                    stack_look_find_gpu(l, 0, list[i].gpu));
+                                stack_snapshot_hold_gpu(&l->processes[k],
+                                                        stack_snapshot_find_gpu(l, 0, list[i].gpu));
                 }
         }
 }
 
 /* Looks for so long, and at the GPUs again after it: they say what they did meanwhile. */
-static int watch_now(struct stack_look *l, int32_t pid, struct pipeline *p,
-                     const struct frame *frame, int64_t watch_ns, enum look_whose *ret_whose)
+static int watch_now(struct stack_snapshot *l, int32_t pid, struct pipeline *p,
+                     const struct frame *frame, int64_t watch_ns, enum snapshot_whose *ret_whose)
 {
         static const size_t most = 1024;
         struct holding *before = calloc(most, sizeof(*before));
@@ -272,19 +272,19 @@ static int watch_now(struct stack_look *l, int32_t pid, struct pipeline *p,
         if (r == 0)
                 r = look_at(l, pid, frame, watch_ns, ret_whose);
         if (r == 0 && frame && pipeline_next(p, &frame, &err) > 0) {
-                look_add_all_gpus(l, 0, frame);
+                snapshot_add_all_gpus(l, 0, frame);
                 hold_as_before(l, before, n);
         }
         free(before);
         return r;
 }
 
-int look_now(const struct config *config, int32_t pid, struct stack_look *ret,
-             enum look_whose *ret_whose, struct strbuf *notices, struct err *err)
+int snapshot_now(const struct config *config, int32_t pid, struct stack_snapshot *ret,
+                 enum snapshot_whose *ret_whose, struct strbuf *notices, struct err *err)
 {
         struct pipeline *p = NULL;
-        int r = stack_look_init(ret);
-        if (r == 0 && !stack_look_add_host(ret, ""))
+        int r = stack_snapshot_init(ret);
+        if (r == 0 && !stack_snapshot_add_host(ret, ""))
                 r = -ENOMEM;
         if (r < 0)
                 return err_set(err, r, "out of memory");
@@ -296,8 +296,8 @@ int look_now(const struct config *config, int32_t pid, struct stack_look *ret,
                 r = err_set(err, -ENOMEM, "out of memory");
         if (r == 0) {
                 if (frame && watch_ns == 0)
-                        look_add_gpus(ret, 0, frame);
-                stack_look_settle(ret);
+                        snapshot_add_gpus(ret, 0, frame);
+                stack_snapshot_settle(ret);
                 add_ranks(ret, watch_ns > 0);
                 r = check_found(ret, pid, err);
         }
@@ -309,7 +309,7 @@ int look_now(const struct config *config, int32_t pid, struct stack_look *ret,
 
 #define NODE_PATIENCE_NS (20 * NS_PER_S)
 
-/* Some hosts greet whoever logs in: the answer begins at a line of its own. */
+/* Some hosts greet anyone who logs in: the answer begins at a line of its own. */
 static const char *find_object(const struct strbuf *text)
 {
         const char *end = text->s + text->len;
@@ -321,15 +321,15 @@ static const char *find_object(const struct strbuf *text)
         return NULL;
 }
 
-static int take_host_look(void *arg, const struct node_answer *a)
+static int take_host_snapshot(void *arg, const struct node_answer *a)
 {
-        struct stack_look *l = arg;
+        struct stack_snapshot *l = arg;
         struct err err = {0};
         while (l->n_hosts < a->n) {
-                if (!stack_look_add_host(l, ""))
+                if (!stack_snapshot_add_host(l, ""))
                         return -ENOMEM;
         }
-        struct look_host *h = &l->hosts[a->node];
+        struct snapshot_host *h = &l->hosts[a->node];
         snprintf(h->name, sizeof(h->name), "%s", a->name);
         snprintf(h->why, sizeof(h->why), "%s", a->why ? a->why : "");
         snprintf(h->hint, sizeof(h->hint), "%s", a->hint);
@@ -337,20 +337,21 @@ static int take_host_look(void *arg, const struct node_answer *a)
                 return 0;
         const char *from = find_object(a->text);
         size_t n = from ? (size_t)(a->text->s + a->text->len - from) : 0;
-        int r = look_parse(from ? from : "", n, JSON_SCHEMA_VERSION, (uint32_t)a->node, l, &err);
+        int r =
+            snapshot_parse(from ? from : "", n, JSON_SCHEMA_VERSION, (uint32_t)a->node, l, &err);
         if (r == ERR_DATA)
                 snprintf(h->why, sizeof(h->why), "%.150s", err.msg);
         return r == -ENOMEM ? r : 0;
 }
 
-int look_nodes(const struct config *config, struct stack_look *ret, struct err *err)
+int snapshot_nodes(const struct config *config, struct stack_snapshot *ret, struct err *err)
 {
         struct source_config nodes;
         const char *words[10] = {"stacks", "--format", "json"};
         char watch[32];
         double watch_s = config_number(config, OPT_WATCH);
         size_t n = 3;
-        int r = stack_look_init(ret);
+        int r = stack_snapshot_init(ret);
         if (r < 0)
                 return err_set(err, r, "out of memory");
         r = setup_nodes(config, &nodes, err);
@@ -369,10 +370,10 @@ int look_nodes(const struct config *config, struct stack_look *ret, struct err *
         }
         ret->wall_ns = clock_wall_ns();
         r = nodes_ask(&nodes, words, n, NODE_PATIENCE_NS + clock_from_seconds(watch_s),
-                      take_host_look, ret, err);
+                      take_host_snapshot, ret, err);
         if (r == -ENOMEM)
                 return err_set(err, r, "out of memory");
-        stack_look_settle(ret);
+        stack_snapshot_settle(ret);
         if (r == 0 && ret->n_hosts == 1 && ret->hosts[0].why[0]) {
                 r = err_set(err, ERR_NO_SOURCE, "%s: %s", ret->hosts[0].name, ret->hosts[0].why);
                 err_hint(err, "%s", ret->hosts[0].hint);
@@ -382,20 +383,20 @@ int look_nodes(const struct config *config, struct stack_look *ret, struct err *
 
 /* ---- beside a frame ---- */
 
-int look_beside_frame(const struct frame *frame, const char *path, struct stack_look *ret)
+int snapshot_with_frame(const struct frame *frame, const char *path, struct stack_snapshot *ret)
 {
         int32_t pids[GLANCE_PROCESSES_MAX];
         if (path)
-                return look_recorded_beside(frame, path, ret);
-        int code = stack_look_init(ret);
-        if (code == 0 && !stack_look_add_host(ret, ""))
+                return snapshot_recorded_beside(frame, path, ret);
+        int code = stack_snapshot_init(ret);
+        if (code == 0 && !stack_snapshot_add_host(ret, ""))
                 code = -ENOMEM;
         size_t n = list_holders(frame, pids, ARRAY_LEN(pids));
         if (code == 0)
                 code = glance_take(ret, pids, n, false);
         if (code == 0) {
-                look_add_gpus(ret, 0, frame);
-                stack_look_settle(ret);
+                snapshot_add_gpus(ret, 0, frame);
+                stack_snapshot_settle(ret);
         }
         return code;
 }

@@ -1,4 +1,4 @@
-#include "app/stack_look.h"
+#include "app/stack_snapshot.h"
 
 #include "base/attr.h"
 #include "base/clock.h"
@@ -70,14 +70,14 @@ static int find_longest(const struct chosen *c, size_t n_threads, uint32_t **ret
         return best ? 0 : -ENOMEM;
 }
 
-/* The texts and stacks of a session's table, in the look's own. */
-static uint32_t copy_text(struct stack_look *l, const struct stack_log *log, uint32_t text)
+/* The texts and stacks of a session's table, in the snapshot's own. */
+static uint32_t copy_text(struct stack_snapshot *l, const struct stack_log *log, uint32_t text)
 {
         const char *s = stack_text(log->table, text);
         return stack_intern_text(l->table, s, strlen(s));
 }
 
-static uint32_t copy_stack(struct stack_look *l, const struct stack_log *log, uint32_t stack)
+static uint32_t copy_stack(struct stack_snapshot *l, const struct stack_log *log, uint32_t stack)
 {
         uint32_t frames[STACK_PATH_MAX], ret = STACK_EMPTY;
         for (size_t n = stack_path(log->table, stack, frames); n-- > 0;) {
@@ -89,10 +89,10 @@ static uint32_t copy_stack(struct stack_look *l, const struct stack_log *log, ui
         return ret;
 }
 
-static int add_recorded(struct stack_look *l, const struct stack_log *log, uint32_t thread,
+static int add_recorded(struct stack_snapshot *l, const struct stack_log *log, uint32_t thread,
                         const struct stack_count *c)
 {
-        struct look_thread *t = stack_look_add_thread(l);
+        struct snapshot_thread *t = stack_snapshot_add_thread(l);
         const struct stack_thread *is = &log->threads[thread];
         if (!t)
                 return -ENOMEM;
@@ -106,14 +106,14 @@ static int add_recorded(struct stack_look *l, const struct stack_log *log, uint3
         return 0;
 }
 
-static int fill_process(struct stack_look *l, const struct stack_log *log, const struct chosen *c,
-                        const uint32_t *best, size_t process)
+static int fill_process(struct stack_snapshot *l, const struct stack_log *log,
+                        const struct chosen *c, const uint32_t *best, size_t process)
 {
         bool added = false;
         for (uint32_t t = 0; t < log->n_threads; t++) {
                 if (log->threads[t].process != process || best[t] == 0)
                         continue;
-                if (!added && !stack_look_add_process(l, 0, &log->processes[process]))
+                if (!added && !stack_snapshot_add_process(l, 0, &log->processes[process]))
                         return -ENOMEM;
                 added = true;
                 int r = add_recorded(l, log, t, &c->counts[best[t] - 1]);
@@ -123,7 +123,8 @@ static int fill_process(struct stack_look *l, const struct stack_log *log, const
         return 0;
 }
 
-static int fill_recorded(struct stack_look *l, const struct stack_log *log, const struct chosen *c)
+static int fill_recorded(struct stack_snapshot *l, const struct stack_log *log,
+                         const struct chosen *c)
 {
         uint32_t *best;
         int r = find_longest(c, log->n_threads, &best);
@@ -134,7 +135,7 @@ static int fill_recorded(struct stack_look *l, const struct stack_log *log, cons
 }
 
 /* The GPUs of the first tick of that second or after it. */
-static int add_recorded_gpus(struct session_reader *r, struct stack_look *l, int64_t mono_ns,
+static int add_recorded_gpus(struct session_reader *r, struct stack_snapshot *l, int64_t mono_ns,
                              struct err *err)
 {
         const struct frame *frame;
@@ -142,13 +143,13 @@ static int add_recorded_gpus(struct session_reader *r, struct stack_look *l, int
         while ((got = session_next(r, &frame, err)) > 0) {
                 if (frame->mono_ns < mono_ns || frame->processes.n == 0)
                         continue;
-                look_add_gpus(l, 0, frame);
+                snapshot_add_gpus(l, 0, frame);
                 break;
         }
         return MIN(got, 0);
 }
 
-static int tell_no_stacks(const char *path, struct err *err)
+static int refuse_without_stacks(const char *path, struct err *err)
 {
         err_set(err, ERR_NO_SOURCE, "'%s' has no stacks", path);
         return err_hint(err, "'assay run' and 'assay record' keep them, unless --stacks off or "
@@ -170,7 +171,7 @@ int stacks_open(const char *path, struct session_reader **ret, const struct stac
         if (code == 0)
                 code = session_stacks(r, &log, err);
         if (code == 0 && !log)
-                code = tell_no_stacks(path, err);
+                code = refuse_without_stacks(path, err);
         if (code < 0) {
                 session_reader_close(r);
                 return code;
@@ -180,13 +181,13 @@ int stacks_open(const char *path, struct session_reader **ret, const struct stac
         return 0;
 }
 
-static int look_into(struct session_reader *r, const struct stack_log *log, const char *path,
-                     double at_s, struct stack_look *ret, struct err *err)
+static int load_stacks(struct session_reader *r, const struct stack_log *log, const char *path,
+                       double at_s, struct stack_snapshot *ret, struct err *err)
 {
         struct chosen c = {0};
         int code = choose_window(r, at_s, &c, err);
         if (code == 0 && !c.found)
-                code = tell_no_stacks(path, err);
+                code = refuse_without_stacks(path, err);
         if (code == 0 && fill_recorded(ret, log, &c) < 0)
                 code = err_set(err, -ENOMEM, "out of memory");
         if (code == 0)
@@ -194,24 +195,24 @@ static int look_into(struct session_reader *r, const struct stack_log *log, cons
         if (code == 0) {
                 ret->wall_ns = c.mono_ns;
                 ret->is_recorded = true;
-                stack_look_settle(ret);
+                stack_snapshot_settle(ret);
         }
         free(c.counts);
         return code;
 }
 
-int look_recorded(const char *path, double at_s, struct stack_look *ret, struct err *err)
+int snapshot_recorded(const char *path, double at_s, struct stack_snapshot *ret, struct err *err)
 {
         struct session_reader *r = NULL;
         const struct stack_log *log = NULL;
-        int code = stack_look_init(ret);
-        if (code == 0 && !stack_look_add_host(ret, ""))
+        int code = stack_snapshot_init(ret);
+        if (code == 0 && !stack_snapshot_add_host(ret, ""))
                 code = -ENOMEM;
         if (code < 0)
                 return err_set(err, code, "out of memory");
         code = stacks_open(path, &r, &log, err);
         if (code == 0)
-                code = look_into(r, log, path, at_s, ret, err);
+                code = load_stacks(r, log, path, at_s, ret, err);
         session_reader_close(r);
         return code;
 }
@@ -222,8 +223,8 @@ int look_recorded(const char *path, double at_s, struct stack_look *ret, struct 
 struct still {
         int64_t last_ns,
             since_ns; /* of its last window; of the first after which it did not move */
-        uint32_t stack, call, steady, seen[LOOK_SEEN_MAX];
-        uint32_t looks, places;
+        uint32_t stack, call, steady, seen[SNAPSHOT_SEEN_MAX];
+        uint32_t n_samples, places;
         uint8_t state;
         double running_s, seconds;
         bool holds_gil;
@@ -235,7 +236,7 @@ static void note_stack(struct still *s, uint32_t stack)
                 if (s->seen[i] == stack)
                         return;
         }
-        if (s->places < LOOK_SEEN_MAX)
+        if (s->places < SNAPSHOT_SEEN_MAX)
                 s->seen[s->places++] = stack;
 }
 
@@ -244,7 +245,7 @@ static void note_count(struct still *s, const struct stack_table *table,
                        const struct stack_count *c, int64_t mono_ns, bool in_span)
 {
         bool begins = s->last_ns != mono_ns;
-        bool same = s->looks + s->places > 0 || s->since_ns > 0 ? c->stack == s->stack : false;
+        bool same = s->n_samples + s->places > 0 || s->since_ns > 0 ? c->stack == s->stack : false;
         if (!same || c->state == STACK_RUNNING || s->since_ns == 0 ||
             (begins && mono_ns - s->last_ns > 3 * STACK_WINDOW_NS))
                 s->since_ns = mono_ns + STACK_WINDOW_NS; /* it moved within this window */
@@ -255,9 +256,9 @@ static void note_count(struct still *s, const struct stack_table *table,
         s->holds_gil = c->holds_gil;
         if (!in_span)
                 return;
-        s->steady = s->looks == 0 ? c->stack : stack_common(table, s->steady, c->stack);
+        s->steady = s->n_samples == 0 ? c->stack : stack_common(table, s->steady, c->stack);
         note_stack(s, c->stack);
-        s->looks += c->looks;
+        s->n_samples += c->n_samples;
         s->seconds += c->seconds;
         s->running_s += c->state == STACK_RUNNING ? c->seconds : 0;
 }
@@ -294,7 +295,7 @@ static int follow_threads(struct session_reader *r, const struct stack_log *log,
         return MIN(got, 0);
 }
 
-static int add_still(struct stack_look *l, const struct stack_log *log, uint32_t thread,
+static int add_still(struct stack_snapshot *l, const struct stack_log *log, uint32_t thread,
                      const struct still *s, int64_t end_ns)
 {
         struct stack_count c = {.thread = thread,
@@ -305,8 +306,8 @@ static int add_still(struct stack_look *l, const struct stack_log *log, uint32_t
         int r = add_recorded(l, log, thread, &c);
         if (r < 0)
                 return r;
-        struct look_thread *t = &l->threads[l->n_threads - 1];
-        t->looks = s->looks;
+        struct snapshot_thread *t = &l->threads[l->n_threads - 1];
+        t->n_samples = s->n_samples;
         t->places = s->places;
         t->steady = stack_ancestor(l->table, t->stack, stack_node(log->table, s->steady)->depth);
         if (s->seconds > 0)
@@ -317,8 +318,8 @@ static int add_still(struct stack_look *l, const struct stack_log *log, uint32_t
         return 0;
 }
 
-/* Who was there in the last seconds. A process of which no thread was seen by then has ended. */
-static int add_still_processes(struct stack_look *l, uint32_t host, const struct stack_log *log,
+/* Who was present in the last seconds. A process of which no thread was seen by then has ended. */
+static int add_still_processes(struct stack_snapshot *l, uint32_t host, const struct stack_log *log,
                                const struct still *list, int64_t begin_ns, int64_t end_ns)
 {
         for (size_t p = 0; p < log->n_processes; p++) {
@@ -328,8 +329,8 @@ static int add_still_processes(struct stack_look *l, uint32_t host, const struct
                             list[t].last_ns + 3 * STACK_WINDOW_NS < end_ns)
                                 continue;
                         if (!added) {
-                                struct look_process *is =
-                                    stack_look_add_process(l, host, &log->processes[p]);
+                                struct snapshot_process *is =
+                                    stack_snapshot_add_process(l, host, &log->processes[p]);
                                 if (!is)
                                         return -ENOMEM;
                                 is->watched_s =
@@ -345,17 +346,17 @@ static int add_still_processes(struct stack_look *l, uint32_t host, const struct
 
 /* The rank that a recording says it is of is the first process that leads, or the program that it
  * started: a launcher in between has no lines. */
-static void take_rank(struct stack_look *l, size_t first, const struct run_facts *facts)
+static void take_rank(struct stack_snapshot *l, size_t first, const struct run_facts *facts)
 {
-        struct look_process *found = NULL;
-        stack_look_settle(l);
+        struct snapshot_process *found = NULL;
+        stack_snapshot_settle(l);
         for (size_t i = first; i < l->n_processes; i++) {
-                struct look_process *p = &l->processes[i];
+                struct snapshot_process *p = &l->processes[i];
                 if (p->leads && p->n_gpus > 0) {
                         found = p;
                         break;
                 }
-                if (!found && stack_look_is_read(p))
+                if (!found && stack_snapshot_is_read(p))
                         found = p;
         }
         if (found) {
@@ -364,7 +365,7 @@ static void take_rank(struct stack_look *l, size_t first, const struct run_facts
         }
 }
 
-static int add_last_gpus(struct session_reader *r, struct stack_look *l, uint32_t host,
+static int add_last_gpus(struct session_reader *r, struct stack_snapshot *l, uint32_t host,
                          int64_t end_ns, struct err *err)
 {
         const struct frame *frame;
@@ -376,13 +377,13 @@ static int add_last_gpus(struct session_reader *r, struct stack_look *l, uint32_
                 for (size_t i = 0; i < l->n_processes; i++)
                         l->processes[i].n_gpus =
                             l->processes[i].host == host ? 0 : l->processes[i].n_gpus;
-                look_add_all_gpus(l, host, frame);
+                snapshot_add_all_gpus(l, host, frame);
         }
         return MIN(got, 0);
 }
 
-/* One session as a host of the look; ret_end: when it ended. */
-static int add_session(struct stack_look *l, const char *path, const char *name, int64_t at_ns,
+/* One session as a host of the snapshot; ret_end: when it ended. */
+static int add_session(struct stack_snapshot *l, const char *path, const char *name, int64_t at_ns,
                        double span_s, int64_t *ret_end, struct err *err)
 {
         struct session_reader *r = NULL;
@@ -401,7 +402,7 @@ static int add_session(struct stack_look *l, const char *path, const char *name,
         struct still *list = calloc(log->n_threads + 1, sizeof(*list));
         facts_init(&facts, path);
         facts_from_session(&facts, r);
-        if (!list || !stack_look_add_host(l, name ? (facts.host[0] ? facts.host : name) : ""))
+        if (!list || !stack_snapshot_add_host(l, name ? (facts.host[0] ? facts.host : name) : ""))
                 code = err_set(err, -ENOMEM, "out of memory");
         if (code == 0)
                 code = follow_threads(r, log, list, begin_ns, end_ns, err);
@@ -421,7 +422,7 @@ static int add_session(struct stack_look *l, const char *path, const char *name,
 
 #define GONE_NS (15 * NS_PER_S) /* a recording that ends so long before the others */
 
-static void note_early_ends(struct stack_look *l, const int64_t *ends)
+static void note_early_ends(struct stack_snapshot *l, const int64_t *ends)
 {
         int64_t last = 0;
         for (size_t i = 0; i < l->n_hosts; i++)
@@ -472,7 +473,8 @@ static bool is_superseded(const struct recording_origin *list, size_t n, size_t 
         return false;
 }
 
-static int add_folder(struct stack_look *l, const struct folder *f, double span_s, struct err *err)
+static int add_folder(struct stack_snapshot *l, const struct folder *f, double span_s,
+                      struct err *err)
 {
         int64_t *ends = calloc(f->n + 1, sizeof(*ends));
         struct recording_origin *origins = calloc(f->n + 1, sizeof(*origins));
@@ -491,7 +493,7 @@ static int add_folder(struct stack_look *l, const struct folder *f, double span_
                         code = err_set(err, r, "out of memory");
         }
         if (code == 0 && l->n_hosts == 0)
-                code = tell_no_stacks(f->paths[0], err);
+                code = refuse_without_stacks(f->paths[0], err);
         if (code == 0)
                 note_early_ends(l, ends);
         free(origins);
@@ -499,11 +501,11 @@ static int add_folder(struct stack_look *l, const struct folder *f, double span_
         return code;
 }
 
-int look_recorded_span(const char *path, double at_s, double span_s, struct stack_look *ret,
-                       struct err *err)
+int snapshot_recorded_span(const char *path, double at_s, double span_s, struct stack_snapshot *ret,
+                           struct err *err)
 {
         struct folder f = {0};
-        int code = stack_look_init(ret);
+        int code = stack_snapshot_init(ret);
         if (code == 0)
                 code = folder_read(path, &f);
         if (code < 0) {
@@ -525,21 +527,22 @@ int look_recorded_span(const char *path, double at_s, double span_s, struct stac
         }
         folder_finish(&f);
         ret->is_recorded = true;
-        stack_look_settle(ret);
+        stack_snapshot_settle(ret);
         return code;
 }
 
-int look_recorded_beside(const struct frame *frame, const char *path, struct stack_look *ret)
+int snapshot_recorded_beside(const struct frame *frame, const char *path,
+                             struct stack_snapshot *ret)
 {
         struct session_reader *r = NULL;
         const struct stack_log *log = NULL;
         struct err err = {0};
-        int code = stack_look_init(ret);
-        if (code == 0 && !stack_look_add_host(ret, ""))
+        int code = stack_snapshot_init(ret);
+        if (code == 0 && !stack_snapshot_add_host(ret, ""))
                 code = -ENOMEM;
         if (code == 0 && stacks_open(path, &r, &log, &err) == 0) {
                 double at_s = clock_to_seconds(frame->wall_ns - session_start_ns(r));
-                look_into(r, log, path, MAX(at_s, 0), ret, &err);
+                load_stacks(r, log, path, MAX(at_s, 0), ret, &err);
         }
         session_reader_close(r);
         return code;

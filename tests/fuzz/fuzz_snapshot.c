@@ -3,17 +3,17 @@
 
 #include "base/strbuf.h"
 #include "compute/why/why.h"
-#include "formats/look/look.h"
+#include "formats/snapshot/snapshot.h"
 #include "present/document/document.h"
-#include "present/stream/stack_look.h"
-#include "present/text/stack_look.h"
+#include "present/stream/stack_snapshot.h"
+#include "present/text/stack_snapshot.h"
 #include "present/why/why.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* What is concluded from it, as a page. */
-static void put_page(const struct stack_look *look, struct strbuf *out)
+static void put_page(const struct stack_snapshot *look, struct strbuf *out)
 {
         const struct doc_view view = {.columns = 120};
         struct why why;
@@ -31,23 +31,23 @@ static void put_page(const struct stack_look *look, struct strbuf *out)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct stack_look look;
+        struct stack_snapshot look;
         struct strbuf out = {0};
         struct err err = {0};
-        if (stack_look_init(&look) < 0)
+        if (stack_snapshot_init(&look) < 0)
                 abort();
-        if (!stack_look_add_host(&look, "a") || !stack_look_add_host(&look, "b"))
+        if (!stack_snapshot_add_host(&look, "a") || !stack_snapshot_add_host(&look, "b"))
                 abort();
         for (uint32_t host = 0; host < 2; host++)
-                look_parse((const char *)data, size, 1, host, &look, &err);
-        stack_look_settle(&look);
+                snapshot_parse((const char *)data, size, 1, host, &look, &err);
+        stack_snapshot_settle(&look);
         put_page(&look, &out);
-        look_write_text(&look, true, &out);
-        look_write_text(&look, false, &out);
-        look_write_json(&look, "0", &out);
+        snapshot_write_text(&look, true, &out);
+        snapshot_write_text(&look, false, &out);
+        snapshot_write_json(&look, "0", &out);
         if (memchr(out.s, 27, out.len))
                 abort(); /* an escape sequence would reach the terminal */
         strbuf_finish(&out);
-        stack_look_finish(&look);
+        stack_snapshot_finish(&look);
         return 0;
 }
