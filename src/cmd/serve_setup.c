@@ -243,6 +243,9 @@ static int read_exposition(const struct config *config, struct serve_setup *s,
         o->no_hostname = config_flag(config, OPT_NO_HOSTNAME);
         own_name(o->hostname);
         gethostname(o->own_host, sizeof(o->own_host) - 1);
+        const char *also = config_text(config, OPT_ALSO);
+        if (also && exposition_also(o, also, err) < 0)
+                return ERR_USAGE;
         exposition_choose_default(o, dialects_of(config));
         if (!collectors)
                 return 0;

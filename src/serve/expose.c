@@ -55,6 +55,7 @@ bool expose_write(struct exposer *e, const struct live_moment *m,
                                             .collected = m->collected,
                                             .n_collected = m->n_collected,
                                             .machine = m->machine,
+                                            .host = m->host,
                                             .several_hosts = m->naming.with_host,
                                             .self = *self};
         exposition_write(o, &in, openmetrics, out);

@@ -13,6 +13,7 @@ import time
 import pytest
 
 from conftest import FIXTURES, ROOT, clean_env
+from drm_tree import Tree
 from serving import Server, samples, total
 
 EXPOSITION = FIXTURES / "exposition"
@@ -437,6 +438,35 @@ def test_fields_that_a_collectors_file_asks_for(program, tmp_path):
     with Server(program, tmp_path, tmp_path / "in.prom") as s:
         s.ready()
         assert "DCGM_FI_DEV_SERIAL" not in s.metrics()
+
+
+def test_names_of_other_exporters(program, assay, tmp_path):
+    """AMD's exporter, all-smi and node_exporter, where asked for: values in their units, with their labels, and no line for what is not known."""
+    tree = Tree(tmp_path / "root").add("names").add("rx7900")
+    shutil.copytree(FIXTURES / "proc" / "node", tree.root, dirs_exist_ok=True, symlinks=True)
+    with Server(program, tmp_path, "--backend", "drm", "--root", tree.root, "--names", "none", "--also", "rocm,all-smi,node", "--state", "none") as s:
+        text = s.wait(lambda: (t := s.metrics()) and "all_smi_gpu_utilization{" in t and "node_load1 " in t and t)
+        told = json.loads(s.ask("/api/v1/now")[2])
+    (gpu,) = told["gpus"]
+    want = {"gpu_gfx_activity": 87, "gpu_umc_activity": 35, "gpu_power_usage": 287, "gpu_edge_temperature": 58, "gpu_junction_temperature": 74, "gpu_memory_temperature": 80,
+            "gpu_clock": 2410 + 1249, "gpu_used_vram": 8192, "gpu_total_vram": 25753026560 // 2**20, "pcie_replay_count": 4,
+            "all_smi_gpu_utilization": 87, "all_smi_gpu_memory_used_bytes": 8 << 30, "all_smi_gpu_power_consumption_watts": 287, "all_smi_gpu_temperature_celsius": 58,
+            "all_smi_gpu_frequency_mhz": 2410, "all_smi_gpu_pcie_width_current": 8, "all_smi_gpu_power_limit_current_watts": 355,
+            "node_memory_MemTotal_bytes": told["host"]["system"]["figures"]["mem_total"], "node_load1": told["host"]["system"]["figures"]["load_1"]}
+    assert {name: total(text, name) for name in want} == want
+    assert total(text, "gpu_clock", clock_type="memory") == 1249 and len(re.findall("^# HELP gpu_clock ", text, re.M)) == 1
+    labels = f'gpu_id="{gpu["index"]}",gpu_uuid="GPU-5f3c1a2b9e8d7c60",card_series="AMD Radeon RX 7900 XTX",card_vendor="AMD",driver_version="amdgpu",hostname='
+    assert "gpu_power_usage{" + labels in text and 'all_smi_gpu_utilization{gpu="AMD Radeon RX 7900 XTX",instance=' in text
+    # The kernel tells of no ECC here, of no performance state, and of no pressure.
+    assert not re.search(r"gpu_ecc|performance_state|node_pressure", text)
+    promtool = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True) if shutil.which("promtool") else None
+    assert promtool is None or "error while linting" not in promtool.stderr and "was collected before" not in promtool.stderr
+    for names in ("rocm,amd", "everything"):
+        done = assay("serve", "--check-config", "--also", names)
+        assert done.returncode == 2 and "--also: unknown names" in done.stderr and "rocm, all-smi and node" in done.stderr
+    with Server(program, tmp_path, "--backend", "drm", "--root", tree.root, "--state", "none") as s:
+        text = s.wait(lambda: (t := s.metrics()) and "assay_gpu_info{" in t and t)
+        assert not re.search(r"^(gpu_|all_smi_|node_)", text, re.M), "unasked there are none"
 
 
 def test_a_collectors_file_of_another_system(assay, tmp_path):

@@ -10,6 +10,7 @@
 #include "model/collected.h"
 #include "model/dump.h"
 #include "model/frame.h"
+#include "model/host.h"
 #include "model/integral.h"
 #include "model/machine.h"
 #include "model/owner.h"
@@ -33,6 +34,7 @@ struct exposition_options {
         struct chosen_family chosen[EXPOSITION_CHOSEN_MAX];
         size_t n_chosen;
         bool own;          /* our own families */
+        unsigned also;     /* sets of other exporters' names, see exposition_also */
         bool owner_labels; /* who holds the GPU, on dcgm-exporter's series too */
         bool xid_window;   /* a collectors file asks how many XIDs there were in the last minutes */
         bool no_hostname;
@@ -86,6 +88,7 @@ struct exposition_input {
         const struct collected *collected; /* numbers of the user's own */
         size_t n_collected;
         struct machine_use machine;
+        const struct host *host; /* NULL where it is not read */
         struct exposed_self self;
 };
 
@@ -97,5 +100,7 @@ void exposition_choose_default(struct exposition_options *o, unsigned dialects);
  */
 int exposition_choose(struct exposition_options *o, unsigned dialects, char *text, size_t len,
                       struct strbuf *notices, struct err *err);
+/* Reads a list of other exporters: "rocm,all-smi,node". 0, or ERR_USAGE with err. */
+int exposition_also(struct exposition_options *o, const char *list, struct err *err);
 void exposition_write(const struct exposition_options *o, const struct exposition_input *in,
                       bool openmetrics, struct strbuf *out);

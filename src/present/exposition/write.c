@@ -1,3 +1,4 @@
+#include "present/exposition/foreign.h"
 #include "present/exposition/text.h"
 
 #include <ctype.h>
@@ -252,9 +253,16 @@ void exposition_write(const struct exposition_options *o, const struct expositio
                 put_dcgm_family(&t, &o->chosen[i]);
         if (o->xid_window)
                 put_xid_window(&t);
+        if (o->also)
+                foreign_put_all(&t);
         if (o->own)
                 own_put_all(&t);
         if (openmetrics)
                 strbuf_puts(out, "# EOF\n");
         free_labels(&t);
+}
+
+int exposition_also(struct exposition_options *o, const char *list, struct err *err)
+{
+        return foreign_parse(list, &o->also, err);
 }
