@@ -156,6 +156,34 @@ def test_csv_round_trip(assay, tmp_path):
     assert sum(x["status"] != y["status"] for x, y in zip(a, b)) <= 2
 
 
+def test_lines_of_our_csv(assay, tmp_path):
+    """Slices, two hosts, another table in the same file, and lines that make no sense: each figure stays with the GPU that its line names."""
+    log = tmp_path / "log.csv"
+    log.write_text("timestamp,gpu_id,hostname,uuid,gpu_util_pct,mem_used_mib\n"
+                   "1760000000,0,n1,GPU-a,10,100\n"
+                   "1760000000,1/7,n1,MIG-b,,200\n"
+                   "1760000000,1/7/2,n1,MIG-c,30,300\n"
+                   "1760000000,0,n2,GPU-d,40,400\n"
+                   "1760000001,0,n1,GPU-a,50,500\n"
+                   "1760000001,1/7,n1,MIG-b,41,9,9\n"
+                   "nonsense,0,n1,GPU-a,7,7\n"
+                   "1760000001,3/70000,n1,,60,600\n"
+                   "\n"
+                   "1760000002,4/x,n1,,70,700\n"
+                   "timestamp,mem_used_mib,gpu_id\n"
+                   "1760000003,800,0\n"
+                   "1760000004,900,0\n"
+                   "1760000005,10\n"
+                   "1760000006,1")
+    done = assay("export", "timestamp,gpu_id,hostname,uuid,mem_used_mib", "--source", log)
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == ["assay: 3 lines could not be understood, the first at line 7; 9 rows read", "assay: the last row was cut off: what it lost is missing"]
+    assert [list(r.values()) for r in table(done.stdout) if r["mem_used_mib"]] == [
+        ["1760000000.00", "0", "n1", "GPU-a", "100.0000"], ["1760000000.00", "1/7", "n1", "MIG-b", "200.0000"], ["1760000000.00", "1/7/2", "n1", "MIG-c", "300.0000"],
+        ["1760000000.00", "0", "n2", "GPU-d", "400.0000"], ["1760000001.00", "0", "n1", "GPU-a", "500.0000"], ["1760000001.00", "3/70000", "n1", "3/70000", "600.0000"],
+        ["1760000002.00", "4/x", "n1", "4/x", "700.0000"], ["1760000003.00", "0", "", "", "800.0000"], ["1760000004.00", "0", "", "", "900.0000"]]
+
+
 def test_json_round_trip(assay, tmp_path):
     first = assay("export", "--format", "jsonl", "--source", DCGM / "dmon-mig-all.txt").stdout
     saved = tmp_path / "saved.jsonl"

@@ -333,6 +333,59 @@ static void test_board(void **state)
         canvas_finish(&c);
 }
 
+/* What each notice says, with its numbers, and how a window is written. */
+static void test_notices(void **state)
+{
+        static const struct {
+                struct fleet_notice notice;
+                const char *words;
+        } cases[] = {
+            {{.kind = FLEET_RULES_MISSED, .a = 1430, .b = 1440},
+             "the recording rules ran 1430 of 1440 times: what was missed counts as not observed"},
+            {{.kind = FLEET_NO_NEWS, .a = 9000},
+             "no GPU reported in this window; the newest sample is 2.5 h old"},
+            {{.kind = FLEET_SLOW, .a = 41.6},
+             "this took 42 s, for the raw counters were asked: with the recording rules "
+             "(deploy/prometheus/rules; vmalert runs them beside VictoriaMetrics) it is quick"},
+            {{.kind = FLEET_FIRST_MINUTES},
+             "the engine has nothing of the time before: these are the first minutes"},
+            {{.kind = FLEET_NODES_CUT, .a = 1200, .b = 500},
+             "of 1200 nodes the first 500 are shown"},
+            {{.kind = FLEET_NO_PROBLEMS}, "no problems found"},
+            {{.kind = FLEET_UNSEEN, .a = 0.123},
+             "12.3 % of the GPU time in the window was not observed: it counts as neither used nor "
+             "wasted"},
+            {{.kind = FLEET_ALL_OLD}, "no GPU reports at the window's end: what is shown is old"},
+            {{.kind = FLEET_SILENT, .a = 3, .b = 64},
+             "3 of 64 GPUs or slices of the window do not answer now: 'assay fleet health' tells "
+             "which are missed"},
+            {{.kind = FLEET_WARNING, .text = "results truncated"},
+             "the engine warns: results truncated"},
+        };
+        static const struct {
+                int64_t length_s;
+                const char *words;
+        } windows[] = {
+            {60, "1 min to 2026-11-16 12:00"},      {3540, "59 min to 2026-11-16 12:00"},
+            {3600, "1 h to 2026-11-16 12:00"},      {259140, "71.9833 h to 2026-11-16 12:00"},
+            {259200, "3 days to 2026-11-16 12:00"}, {604800, "7 days to 2026-11-16 12:00"}};
+        (void)state;
+        struct strbuf text = {0};
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                strbuf_clear(&text);
+                fleet_put_notice(&cases[i].notice, &text);
+                assert_string_equal(strbuf_str(&text), cases[i].words);
+        }
+        strbuf_finish(&text);
+        for (size_t i = 0; i < ARRAY_LEN(windows); i++) {
+                char buf[64];
+                struct fleet_report r = {.to_ns = 1794830400LL * NS_PER_S};
+                r.from_ns = r.to_ns - windows[i].length_s * NS_PER_S;
+                fleet_format_window(&r, buf, sizeof(buf));
+                assert_string_equal(buf, windows[i].words);
+        }
+}
+
 /* All lines of a screen, without the blanks at their ends. */
 static void put_lines(const struct canvas *c, struct strbuf *out)
 {
@@ -563,11 +616,12 @@ static void test_board_keys(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(test_board_places), cmocka_unit_test(test_board_keys),
-            cmocka_unit_test(test_queries),      cmocka_unit_test(test_growth),
-            cmocka_unit_test(test_length),       cmocka_unit_test(test_quoting),
-            cmocka_unit_test(test_steps),        cmocka_unit_test(test_answers),
-            cmocka_unit_test(test_writers),      cmocka_unit_test(test_board),
+            cmocka_unit_test(test_notices),    cmocka_unit_test(test_board_places),
+            cmocka_unit_test(test_board_keys), cmocka_unit_test(test_queries),
+            cmocka_unit_test(test_growth),     cmocka_unit_test(test_length),
+            cmocka_unit_test(test_quoting),    cmocka_unit_test(test_steps),
+            cmocka_unit_test(test_answers),    cmocka_unit_test(test_writers),
+            cmocka_unit_test(test_board),
         };
         setenv("TZ", "UTC", 1);
         tzset();

@@ -60,8 +60,8 @@ static struct entity_key key_of(const struct csv *csv, const struct words *row)
         struct word w = row->w[csv->gpu_id];
         struct entity_key key = {.kind = ENTITY_GPU, .index = -1, .gi = -1, .ci = -1, .flat = -1};
         int32_t *parts[] = {&key.index, &key.gi, &key.ci};
-        size_t n = 0;
-        for (size_t i = 0; n < ARRAY_LEN(parts) && i < w.len; n++) {
+        size_t n = 0, i = 0;
+        for (; n < ARRAY_LEN(parts) && i < w.len; n++) {
                 const char *slash = memchr(w.s + i, '/', w.len - i);
                 size_t end = slash ? (size_t)(slash - w.s) : w.len;
                 uint64_t id;
@@ -70,6 +70,8 @@ static struct entity_key key_of(const struct csv *csv, const struct words *row)
                 *parts[n] = (int32_t)id;
                 i = end + 1;
         }
+        if (i < w.len)
+                key.index = key.gi = key.ci = -1;
         if (key.index < 0 && entity_read_flat(w.s, w.len, &key)) {
                 n = 0;
         } else if (key.index < 0) {
