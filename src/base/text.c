@@ -31,7 +31,7 @@ size_t text_decode(const char *s, uint32_t *ret)
 bool text_is_plain(uint32_t code)
 {
         return code >= 0x20 && (code < 0x7f || code > 0x9f) && code != 0xfffe && code != 0xffff &&
-               (code < 0x202a || code > 0x202e) && (code < 0x2066 || code > 0x2069);
+               (code < 0x2028 || code > 0x202e) && (code < 0x2066 || code > 0x2069);
 }
 
 bool text_is_utf8(const char *s)

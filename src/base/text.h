@@ -9,8 +9,8 @@
  * not UTF-8. */
 size_t text_decode(const char *s, uint32_t *ret);
 bool text_is_utf8(const char *s);
-/* Whether a letter only stands for itself: no control character, none that turns the direction of
- * writing, and not 0. */
+/* Whether a letter only stands for itself: no control character, none that ends a line or turns the
+ * direction of writing, and not 0. */
 bool text_is_plain(uint32_t code);
 /* Makes a text of someone else's fit to be shown and written, in its place: what is not UTF-8, or
  * would do something to a terminal, becomes '?'. It never gets longer. */

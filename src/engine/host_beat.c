@@ -123,7 +123,6 @@ static bool rest_until_beat(struct host_beat *h)
 static void keep_beat(void *arg)
 {
         struct host_beat *h = arg;
-        struct crew *user = h->config.user;
         bool more = true;
         /* Without stacks all else is recorded as before. */
         struct session *flight = h->config.flight ? flight_session(h->config.flight) : NULL;
@@ -136,8 +135,6 @@ static void keep_beat(void *arg)
         } while (more && rest_until_beat(h));
         if (more && clock_mono_ns() - h->last_ns >= LAST_MIN_NS)
                 host_tick(h);
-        if (user)
-                crew_part(user);
 }
 
 /* The worker may outlive whom the texts are borrowed from. */
@@ -167,19 +164,15 @@ int host_beat_start(const struct host_beat_config *config, struct host_beat **re
         h->listing = listing_share(config->host.listing);
         h->levels = config->host.levels;
         h->newest = config->keep ? calloc(1, sizeof(*h->newest)) : NULL;
-        if (config->user)
-                crew_join(config->user);
         int r = keep_texts(h) && (h->newest || !config->keep) ? 0 : -ENOMEM;
         if (r == 0 && config->keep && config->stacks_hz > 0)
                 r = stack_recent_open(&h->recent);
         if (r == 0)
-                r = crew_start(&h->crew, keep_beat, h);
+                r = crew_start_for(&h->crew, config->user, keep_beat, h);
         if (r == 0) {
                 *ret = h;
                 return 0;
         }
-        if (config->user)
-                crew_part(config->user);
         crew_leave(&h->crew, 0);
         return err_set(err, r, "cannot start a thread: %s", strerror(-r));
 }

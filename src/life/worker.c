@@ -8,7 +8,7 @@
 #include <time.h>
 
 struct start {
-        struct crew *crew;
+        struct crew *crew, *user;
         void (*work)(void *arg);
         void *arg;
 };
@@ -46,6 +46,8 @@ static void *run_worker(void *arg)
         free(arg);
         s.work(s.arg);
         crew_part(s.crew);
+        if (s.user)
+                crew_part(s.user);
         return NULL;
 }
 
@@ -56,23 +58,38 @@ void crew_join(struct crew *c)
         crew_unlock(c);
 }
 
+/* Of one whose worker has not started: its owner is there. */
+static void take_back(struct crew *c)
+{
+        crew_lock(c);
+        c->workers--;
+        crew_unlock(c);
+}
+
 int crew_start(struct crew *c, void (*work)(void *arg), void *arg)
+{
+        return crew_start_for(c, NULL, work, arg);
+}
+
+int crew_start_for(struct crew *c, struct crew *user, void (*work)(void *arg), void *arg)
 {
         pthread_t thread;
         struct start *s = malloc(sizeof(*s));
         if (!s)
                 return -ENOMEM;
-        *s = (struct start){c, work, arg};
+        *s = (struct start){c, user, work, arg};
         crew_join(c);
+        if (user)
+                crew_join(user);
         int r = life_start_thread(run_worker, s, &thread);
         if (r == 0) {
                 pthread_detach(thread);
                 return 0;
         }
         free(s);
-        crew_lock(c);
-        c->workers--;
-        crew_unlock(c);
+        take_back(c);
+        if (user)
+                take_back(user);
         return r;
 }
 

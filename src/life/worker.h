@@ -26,6 +26,10 @@ void crew_init(struct crew *c, void (*free)(struct crew *c));
  * It ends by returning. 0 or a negative errno. Call it without the lock.
  */
 int crew_start(struct crew *c, void (*work)(void *arg), void *arg);
+/* The same of a worker that is one of another crew as well, whose thing owns this one: it parts
+ * from that one last, so that this one's workers have ended when the other's have. user may be
+ * NULL. */
+int crew_start_for(struct crew *c, struct crew *user, void (*work)(void *arg), void *arg);
 /* A worker of another crew uses this one too: it counts as a worker here until it parts, which may
  * free the thing. Call both without the lock. */
 void crew_join(struct crew *c);

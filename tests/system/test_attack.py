@@ -20,6 +20,12 @@ def test_damaged_files(attack):
     tried("hostile files", attack.tried["hostile files"])
 
 
+def test_crafted_recordings(attack):
+    for _ in range(24):
+        attack.crafted()
+    tried("hostile files", attack.tried["hostile files"])
+
+
 @pytest.mark.slow
 def test_kills(attack):
     for _ in range(12):

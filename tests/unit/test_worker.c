@@ -107,6 +107,50 @@ static void a_guest_is_a_worker(void **state UNUSED)
         assert_int_equal(freed, 1);
 }
 
+/* A thing whose worker works for another thing, which owns it. */
+struct outer {
+        struct crew crew;
+        struct thing *inner;
+        atomic_int *inner_workers; /* when the outer one was freed */
+};
+
+static void free_outer(struct crew *c)
+{
+        struct outer *o = (struct outer *)((char *)c - offsetof(struct outer, crew));
+        crew_lock(&o->inner->crew);
+        int workers = (int)o->inner->crew.workers;
+        crew_unlock(&o->inner->crew);
+        crew_leave(&o->inner->crew, 0);
+        atomic_store(o->inner_workers, workers);
+        free(o);
+}
+
+static void who_works_for_two_leaves_its_own_first(void **state UNUSED)
+{
+        for (int i = 0; i < 50; i++) {
+                atomic_uint freed = 0;
+                atomic_int workers = -1;
+                struct outer *o = calloc(1, sizeof(*o));
+                assert_non_null(o);
+                crew_init(&o->crew, free_outer);
+                o->inner_workers = &workers;
+                o->inner = make(&freed, 0, false);
+                assert_int_equal(crew_start_for(&o->inner->crew, &o->crew, work, o->inner), 0);
+                struct crew *inner = &o->inner->crew;
+                /* The owner waits for the worker, or has left when it ends. */
+                if (i % 2)
+                        crew_stop(inner);
+                crew_leave(&o->crew, i % 2 ? 10 * NS_PER_S : 0);
+                if (i % 2 == 0)
+                        crew_stop(inner);
+                const struct timespec nap = {.tv_nsec = 100000};
+                while (atomic_load(&workers) < 0)
+                        nanosleep(&nap, NULL);
+                assert_int_equal(workers, 0);
+                assert_int_equal(freed, 1);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -114,6 +158,7 @@ int main(void)
             cmocka_unit_test(what_hangs_is_left_behind),
             cmocka_unit_test(waits_end_in_time),
             cmocka_unit_test(a_guest_is_a_worker),
+            cmocka_unit_test(who_works_for_two_leaves_its_own_first),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,6 +43,8 @@ static const struct family families[] = {
 
 #define NAME_MAX_BYTES 96
 #define PARTS 3 /* of a histogram */
+/* FLOPs of a thousand years at 30 PFLOP/s: more is no figure. Sums and rates of less are finite. */
+#define FIGURE_MOST 1e27
 
 /* A name as it stands in the text. */
 struct series_name {
@@ -257,7 +259,8 @@ static void add_line(struct engine_parser *p, const char *s, size_t len)
                         return;
         }
         at += block_len;
-        if (!exposition_read_point(s + at, len - at, &point) || !isfinite(point.v) || point.v < 0)
+        if (!exposition_read_point(s + at, len - at, &point) ||
+            !(point.v >= 0 && point.v <= FIGURE_MOST))
                 return;
         for (size_t i = p->first; i < p->end; i++) {
                 const struct family *f = p->names[i].family;
