@@ -30,12 +30,12 @@ NAME = re.compile(r'\s*(["<])([^">]+)[">]\s*')
 
 
 def allowed():
-    """The tables under 'What a folder may include', as {folder or subfolder: set of folders}."""
+    """The tables under 'What a folder may include', as {folder or subfolder: set of folders}; a long row goes on in the next."""
     rows = {}
     for line in ARCHITECTURE.read_text().splitlines():
         match = re.match(r"\| `([\w/]+)` \| (.*) \|$", line)
         if match:
-            rows[match.group(1)] = set(re.findall(r"`([\w/]+)`", match.group(2)))
+            rows.setdefault(match.group(1), set()).update(re.findall(r"`([\w/]+)`", match.group(2)))
     return rows
 
 

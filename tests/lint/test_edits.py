@@ -320,20 +320,180 @@ def test_a_collective_is_a_row():
     assert [p for p in FILES if p != "model/why.c" and "model/collectives.def" in FILES[p]] == []
 
 
+def build_added(folder, files, edits, program, parts, stubs=""):
+    """What a program says that is built of copied files with edits and of new ones; what they include besides is that of src."""
+    for name in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SRC / name, folder / name)
+    changed_copy(folder, (), edits)
+    (folder / "asks.c").write_text(program + stubs)
+    subprocess.run(["cc", "-std=c17", "-D_GNU_SOURCE", "-I.", f"-I{SRC}", f"-I{ROOT / 'include'}", "-no-pie", "-Wl,--unresolved-symbols=ignore-all",
+                    "-o", "asks", "asks.c", *[p if (folder / p).exists() else str(SRC / p) for p in parts], "-linih", "-lm"],
+                   cwd=folder, check=True, capture_output=True)
+    return subprocess.run([folder / "asks"], capture_output=True, text=True, check=True).stdout
+
+
+def stubs_of(table, macro, declaration):
+    """The other rows' symbols, so that the table can be linked without them."""
+    return "".join(declaration.format(n=name.lower()) + "\n" for name in rows(table, macro))
+
+
+def new_file(folder, name, text):
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+def test_a_command_is_a_file_and_a_row(tmp_path):
+    new_file(tmp_path, "cmd/added.c", '#include "cmd/command.h"\nstatic int run_added(const struct config *config)\n{\n        return config ? 1 : 7;\n}\n'
+             'const struct command command_added = {.name = "added", .summary = "a command that was added", .run = run_added};\n')
+    says = build_added(tmp_path, ["cmd/command.c", "cmd/commands.def"], [("cmd/commands.def", "COMMAND(top)", "COMMAND(added)\n")],
+                       '#include "cmd/command.h"\nint main(void)\n{\n        const struct command *c = command_find("added");\n'
+                       '        printf("%s: %s, %d; %s", c->name, c->summary, c->run(NULL), command_find("top")->name);\n        return 0;\n}\n',
+                       ["cmd/command.c", "cmd/added.c"], stubs_of("cmd/commands.def", "COMMAND", 'const struct command command_{n} = {{.name = "{n}"}};'))
+    assert says == "added: a command that was added, 7; top"
+
+
+def test_a_format_is_a_file_and_a_row(tmp_path):
+    new_file(tmp_path, "formats/added/added.c", '#include "formats/format.h"\n#include <string.h>\nstatic bool probe_added(const char *s, size_t len)\n{\n'
+             '        return len > 5 && memcmp(s, "ADDED", 5) == 0;\n}\nconst struct format_ops format_added = {.name = "added capture", .probe = probe_added};\n')
+    stubs = "static bool no(const char *s, size_t n)\n{\n        return !s && n;\n}\n" + stubs_of(
+        "formats/formats.def", "FORMAT", "const struct format_ops format_{n} = {{.name = \"{n}\", .probe = no}};")
+    says = build_added(tmp_path, ["formats/format.c", "formats/formats.def"], [("formats/formats.def", "FORMAT(jsonl)", "FORMAT(added)\n")],
+                       '#include "formats/format.h"\n#include <stdio.h>\nint main(void)\n{\n        for (size_t i = 0; format_at(i); i++) {\n'
+                       '                if (format_at(i)->probe("ADDED 1", 7))\n                        printf("%s", format_at(i)->name);\n        }\n        return 0;\n}\n',
+                       ["formats/format.c", "formats/added/added.c"], stubs)
+    assert says == "added capture"
+
+
+SOURCE_ASKS = r"""
+#include "config/config.h"
+#include "read/source.h"
+#include <stdio.h>
+int main(void)
+{
+        char *args[] = {"assay", "top", "--backend", "added"};
+        struct config c = {0};
+        struct err err = {0};
+        int r = config_read_args(&c, 4, args, NULL, &err);
+        if (r == 0)
+                r = config_bind(&c, "top", &err);
+        const struct source_ops *ops = r == 0 ? source_find(config_text(&c, OPT_BACKEND)) : NULL;
+        printf("%s", ops ? ops->help : err.msg);
+        config_finish(&c);
+        return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("choice, says", [("nvml|added|", "a source that was added"), ("nvml|", "--backend: unknown value 'added'")])
+def test_a_source_is_a_file_and_two_rows(tmp_path, choice, says):
+    """Without its name among --backend's choices it cannot be asked for."""
+    new_file(tmp_path, "read/added/source.c", '#include "read/source.h"\nconst struct source_ops source_added = {.name = "added", .help = "a source that was added"};\n')
+    shutil.copytree(SRC / "config", tmp_path / "config")
+    table = tmp_path / "config" / "options.def"
+    before = table.read_text()
+    assert re.search(r'^OPTION\(BACKEND, "[\w-]+", CHOICE, "[^"]*nvml\|', before, re.M)
+    table.write_text(re.sub(r'^(OPTION\(BACKEND, "[\w-]+", CHOICE, "[^"]*?)nvml\|', lambda m: m.group(1) + choice, before, count=1, flags=re.M))
+    parts = ["config/config.c", "config/options.c", "base/err.c", "base/num.c", "base/suggest.c", "base/trust.c", "base/duration.c"]
+    assert build_added(tmp_path, ["read/source.c", "read/sources.def"], [("read/sources.def", "SOURCE(nvml)", "SOURCE(added)\n")], SOURCE_ASKS,
+                       ["read/source.c", "read/added/source.c", *parts],
+                       stubs_of("read/sources.def", "SOURCE", 'const struct source_ops source_{n} = {{.name = "{n}"}};')) == says
+
+
+def test_a_document_writer_is_a_file_and_a_row(tmp_path):
+    new_file(tmp_path, "present/document/added.c", '#include "present/document/document.h"\nstatic void doc_added(const struct document *d, const struct doc_view *view, '
+             'struct strbuf *out)\n{\n        strbuf_putf(out, "%s, added%s", d->what, view ? " with a view" : "");\n}\n'
+             'const struct doc_writer doc_writer_added = {.name = "added", .write = doc_added};\n')
+    says = build_added(tmp_path, ["present/document/document.c", "present/document/writers.def"],
+                       [("present/document/writers.def", "WRITER(html)", "WRITER(added)\n")],
+                       '#include "present/document/document.h"\n#include <stdio.h>\nint main(void)\n{\n        struct strbuf out = {0};\n        struct err err = {0};\n'
+                       '        const struct document d = {.what = "a list"};\n        document_write(&d, "added", NULL, &out, &err);\n        printf("%s; ", out.s);\n'
+                       '        document_write(&d, "other", NULL, &out, &err);\n        printf("%s, %s", err.msg, err.hint);\n        return 0;\n}\n',
+                       ["present/document/document.c", "present/document/added.c", "base/strbuf.c", "base/err.c"],
+                       stubs_of("present/document/writers.def", "WRITER", 'const struct doc_writer doc_writer_{n} = {{.name = "{n}"}};'))
+    assert says.startswith("a list, added; a list cannot be written as other, ") and "added" in says.rpartition(", ")[0], "and it is offered"
+
+
+def test_an_added_tab_has_its_key(tmp_path):
+    """Its file and a row of each table; the keys of tabs follow one another as the tabs do."""
+    new_file(tmp_path, "present/tui/view_added.c", '#include "present/tui/ui.h"\nconst struct view_ops view_added = {.name = "added"};\n')
+    stubs = "".join(f'const struct view_ops view_{n} = {{.name = "{n}"}};\n' for n in re.findall(r"^VIEW\(\w+, (\w+)\)", FILES["present/tui/views.def"], re.M))
+    files = [p for p in FILES if re.match(r"present/tui/(ui\.[ch]|keys\.[ch]|\w+\.def)$", p)]
+    says = build_added(tmp_path, files, [("present/tui/views.def", "VIEW(HOST,", "VIEW(ADDED, added)\n"),
+                                         ("present/tui/keys.def", "KEY(HOST,", 'KEY(ADDED, \'0\', 0, "", "what was added")\n')],
+                       '#include "present/tui/ui.h"\n#include <stdio.h>\nint main(void)\n{\n        enum action a = key_action(\'0\');\n'
+                       '        printf("%s, %s, %d", view_at((enum view_id)(a - ACTION_FLEET))->name, key_at(a - 1)->help, view_find("added") < VIEW_TABS);\n'
+                       '        return 0;\n}\n', ["present/tui/ui.c", "present/tui/keys.c", "present/tui/view_added.c"], stubs)
+    assert says == "added, what was added, 1"
+
+
+FINDING_ASKS = r"""
+#include "compute/compute.h"
+#include <stdio.h>
+int main(void)
+{
+        static struct sample s;
+        static struct health_history history;
+        const struct compute_options o = {0};
+        for (int i = 0; i < 2; i++) {
+                s.m[METRIC_POWER] = value_ok(i == 0 ? 99 : 101);
+                struct health h = health_of(&s, &history, &o);
+                printf("%d%d ", h.state == HEALTH_WARN, (h.findings >> HEALTH_REASON_ADDED) & 1);
+        }
+        printf("%s: %s", health_reason_info(HEALTH_REASON_ADDED)->name, health_reason_info(HEALTH_REASON_ADDED)->text);
+        return 0;
+}
+"""
+
+
+def test_an_added_finding_is_found(tmp_path):
+    says = build_added(tmp_path, [p for p in FILES if p.startswith("model/")] + ["compute/health.c", "compute/compute.h"],
+                       [("model/findings.def", "FINDING(GPU_HOT,", 'FINDING(ADDED, "added", WARN, POWER, ABOVE, 100, SINCE, "what was added", LINK)\n')],
+                       FINDING_ASKS, ["compute/health.c", "model/verdict.c", "model/value.c", "model/xid.c", "base/num.c"])
+    assert says == "00 11 added: what was added"
+
+
+FIGURE_ASKS = r"""
+#include "compute/levels.h"
+#include <stdio.h>
+int main(void)
+{
+        static struct host before, now;
+        before.levels[LEVEL_USER].present = now.levels[LEVEL_USER].present = true;
+        before.levels[LEVEL_USER].f[FIGURE_CPU_TIME] = value_ok(1);
+        now.levels[LEVEL_USER].f[FIGURE_CPU_TIME] = value_ok(4);
+        now.mono_ns = 2 * 1000000000LL;
+        now.interval_ns = 2 * 1000000000LL;
+        levels_compute(&before, &now);
+        const struct metric_info *info = figure_info(FIGURE_ADDED);
+        printf("%s %g: %s", info->name, now.levels[LEVEL_USER].f[FIGURE_ADDED].v, info->help);
+        return 0;
+}
+"""
+
+
+def test_an_added_host_figure_is_computed(tmp_path):
+    """A rate of a counter that is read needs nothing but its row."""
+    says = build_added(tmp_path, [p for p in FILES if p.startswith("model/")] + ["compute/levels.c", "compute/levels.h"],
+                       [("model/host.def", "FIGURE(CPU_SHARE,", 'FIGURE(ADDED, "added", RATE, NUMBER, CPU_TIME, "a rate that was added")\n')],
+                       FIGURE_ASKS, ["compute/levels.c", "model/host.c", "model/value.c", "base/clock.c"])
+    assert says == "added 1.5: a rate that was added"
+
+
 # Each numbered row of the table, the number, and what counts it above.
 COUNTED = {
-    "a host figure": (1, test_a_host_figure_is_a_row), "a metric": (2, test_a_metric_is_a_row_and_its_producers), "a limiter": (2, test_a_limiter_is_a_row_and_a_function),
+    "a host figure": (1, test_an_added_host_figure_is_computed), "a metric": (2, test_a_metric_of_nvml_is_two_rows), "a limiter": (2, test_a_limiter_is_a_row_and_a_function),
     "a piece of advice where the evidence says more": (1, test_advice_is_a_row),
-    "a health finding": (1, test_a_finding_is_a_row), "an export format": (2, test_an_export_format_is_a_row_and_a_choice),
+    "a health finding": (1, test_an_added_finding_is_found), "an export format": (2, test_an_export_format_is_a_row_and_a_choice),
     "a workload class": (1, test_a_class_is_a_row), "a throttle reason": (1, test_a_throttle_reason_is_a_row),
     "a launcher": (1, test_a_gpu_model_and_a_launcher_are_rows), "a GPU model": (1, test_a_gpu_model_and_a_launcher_are_rows),
-    "a source": (3, test_a_source_is_a_file_a_row_and_a_choice),
-    "a dialect: names that a source or a format has of its own": (2, test_a_dialect_is_a_row_and_a_map),
-    "a foreign format": (2, test_one_file_and_one_row), "an option": (1, test_an_option_is_a_row),
-    "a dashboard tab": (3, test_a_tab_is_a_file_and_two_rows), "a key": (2, test_a_colour_is_a_row_and_a_key_what_it_does),
+    "a source": (3, test_a_source_is_a_file_and_two_rows),
+    "a dialect: names of a source or a format": (2, test_a_dialect_is_a_row_and_a_map),
+    "a foreign format": (2, test_a_format_is_a_file_and_a_row), "an option": (1, test_an_option_is_a_row),
+    "a dashboard tab": (3, test_an_added_tab_has_its_key), "a key": (2, test_a_colour_is_a_row_and_a_key_what_it_does),
     "a colour": (1, test_a_colour_is_a_row_and_a_key_what_it_does), "a check of the doctor": (2, test_a_check_of_the_doctor_is_a_row_and_a_function),
     "a cause of a hang": (2, test_a_cause_of_a_hang_is_a_row_and_a_rule), "a function in which ranks wait": (1, test_a_collective_is_a_row),
-    "a document writer": (2, test_one_file_and_one_row), "a command": (2, test_one_file_and_one_row),
+    "a document writer": (2, test_a_document_writer_is_a_file_and_a_row), "a command": (2, test_a_command_is_a_file_and_a_row),
 }
 
 
@@ -343,3 +503,5 @@ def test_the_table_of_edits():
     assert {what: int(n) for what, n, _ in lines} == {what: n for what, (n, _) in COUNTED.items()}
     for what, n, where in lines:
         assert n == "1" or "one function" in where or len(re.findall(r"`[\w/]+\.(?:c|h|def)`", where)) >= int(n), what
+    assert {"a metric", "a host figure", "a source", "an option", "a command", "a dashboard tab", "a foreign format", "a health finding", "a limiter",
+            "a document writer"} <= set(COUNTED)

@@ -182,11 +182,23 @@ def test_changes_of_mutate_apply():
 
 def test_files_that_the_architecture_names():
     """The map is true: every file it names is there. x stands for a name that somebody chooses."""
-    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text()
+    text = "".join((ROOT / "docs" / name).read_text() for name in ("ARCHITECTURE.md", "INSIDE.md"))
     files = [str(p.relative_to(ROOT)) for p in tracked("src", "tests", "man", "python")]
     for name in sorted(set(re.findall(r"`([\w/.-]+\.(?:c|h|def|py|in))`", text))):
         if not re.search(r"(^|[/_-])x[/.]", name):
             assert any(f == name or f.endswith("/" + name) for f in files), name
+
+
+def test_the_architecture_is_a_page():
+    """The map first, one walk, what may include what, and the table of edits: 200 lines of 100 characters."""
+    lines = (ROOT / "docs" / "ARCHITECTURE.md").read_text().splitlines()
+    assert len(lines) <= 200 and [line for line in lines if len(line) > 100] == []
+    assert [line[3:] for line in lines if line.startswith("## ")] == ["The rooms", "One walk: the power of a GPU", "What a folder may include", "Adding things"]
+
+
+def test_the_page_for_contributors_has_pairs():
+    page = (ROOT / "docs" / "STYLE.md").read_text().partition("## For contributors")[2]
+    assert len(re.findall(r"^\| (?!not \||---)[^|]+ \| [^|]+ \|$", page, re.M)) >= 30
 
 
 def test_rooms_of_the_architecture():
