@@ -1,6 +1,6 @@
 """The JavaScript of the pages, run on data that is known: every number and every place is the one that it must be.
 
-Curves are SVG, whose places are compared; what is drawn on a canvas is taken down call by call.
+Curves and bands are SVG, whose places are compared.
 """
 import functools
 import http.server
@@ -136,19 +136,6 @@ def until(browser, script, seconds=20):
     return got
 
 
-# Every canvas is so large, and takes down what is drawn on it in one list.
-RECORD = """
-window.drawn = [];
-Object.defineProperty(HTMLCanvasElement.prototype, 'clientWidth', {get() { return 864; }, configurable: true});
-Object.defineProperty(HTMLCanvasElement.prototype, 'clientHeight', {get() { return 126; }, configurable: true});
-HTMLCanvasElement.prototype.getContext = function () {
-  const canvas = this, note = (...call) => window.drawn.push(call.map((v) => (typeof v === 'number' ? Math.round(v * 100) / 100 : v)));
-  return new Proxy({}, {get: (_, name) => (...args) => (name === 'measureText' ? {width: 6 * args[0].length} : note(name, ...args)), set: (_, name, v) => { if (name === 'fillStyle' || name === 'strokeStyle') note(name, v); return true; }});
-};
-return 1
-"""
-
-
 @pytest.fixture
 def page(browser, served):
     """The page with its first news; no more come."""
@@ -156,7 +143,6 @@ def page(browser, served):
     browser.open(served)
     until(browser, "return app.now !== null && document.querySelectorAll('a[data-gpu]').length === 4")
     browser.run("app.source.onmessage = null; app.source.onerror = null; app.source.close(); return 1")
-    browser.run(RECORD)
     return browser
 
 
@@ -349,28 +335,37 @@ def test_a_long_past_is_thinned_to_its_peaks(page):
     assert [x for x, y in curve if y == 20.4] == [458]
 
 
+def small(draw, query, *attributes):
+    """What a small picture of 864 × 126 pixels has; draw gets its box."""
+    names = ", ".join(f"e.getAttribute('{a}')" if a != "text" else "e.textContent" for a in attributes)
+    return f"""(() => {{ const box = document.createElement('div');
+        for (const [name, size] of [['clientWidth', 864], ['clientHeight', 126]]) Object.defineProperty(box, name, {{get: () => size}});
+        {draw}; return [...box.querySelectorAll('{query}')].map((e) => [{names}]); }})()"""
+
+
 def test_sparks_and_strips(page):
-    calls = page.run("window.drawn = []; spark(document.createElement('canvas'), [0, 50, null, null, null, 100, 200], 100, 2); return window.drawn")
-    # h = 126: from 124.5 at nothing to 1.5 at the top; one line where the gap is not larger than two cells
-    assert [c for c in calls if c[0] in ("moveTo", "lineTo")] == [
-        ["moveTo", 0, 126], ["lineTo", 0, 124.5], ["lineTo", 144, 63], ["lineTo", 144, 126], ["lineTo", 0, 124.5], ["lineTo", 144, 63],
-        ["moveTo", 720, 126], ["lineTo", 720, 1.5], ["lineTo", 864, 1.5], ["lineTo", 864, 126], ["lineTo", 720, 1.5], ["lineTo", 864, 1.5]]
-    calls = page.run("window.drawn = []; spark(document.createElement('canvas'), Array.from({length: 1728}, (_, i) => (i % 4 === 0 ? null : i < 864 ? 20 : 40)), 100, 2); return window.drawn")
-    curve = [c for c in calls if c[0] == "lineTo"][:864]
-    assert (curve[0], curve[-1]) == (["lineTo", 0, 99.9], ["lineTo", 864, 75.3]), "each pixel is the mean of its two cells"
+    # from 124.5 at nothing to 1.5 at the top; one line where the gap is not larger than two cells
+    drawn = page.run("return " + small("spark(box, [0, 50, null, null, null, 100, 200], 100, 2)", "path", "class", "d"))
+    assert drawn == [["range", "M0.0 124.5L144.0 63.0L144.0 124.5L0.0 124.5ZM720.0 1.5L864.0 1.5L864.0 124.5L720.0 124.5Z"],
+                     ["mean", "M0.0 124.5h.6L144.0 63.0M720.0 1.5h.6L864.0 1.5"]]
+    values = "Array.from({length: 1728}, (_, i) => (i % 4 === 0 ? null : i < 864 ? 20 : 40))"
+    [[d]] = page.run("return " + small(f"spark(box, {values}, 100, 2)", "path.mean", "d"))
+    points = d[1:].replace("h.6", "").split("L")
+    assert (len(points), points[0], points[-1]) == (864, "0.0 99.9", "864.0 75.3"), "each pixel is the mean of its two cells"
+    assert page.run("return " + small("spark(box, [], 1, 1)", "path", "d")) == []
     runs = "[['host.input', 100], [null, 100], ['compute.tensor', 200]]"
-    evaluate(page, [(f"(() => {{ window.drawn = []; strip(document.createElement('canvas'), {runs}, {window}); return window.drawn.filter((c) => c[0] === 'fillRect'); }})()", wanted) for window, wanted in [
-        ("[400, 0]", [["fillRect", 0, 0, 216, 126], ["fillRect", 432, 0, 432, 126]]),
-        ("[200, 0]", [["fillRect", -864, 0, 432, 126], ["fillRect", 0, 0, 864, 126]][1:]),
-        ("[300, 100]", [["fillRect", -432, 0, 432, 126], ["fillRect", 432, 0, 864, 126]]),
-        ("[400, 300]", [["fillRect", 0, 0, 864, 126]]),
-    ]])
-    assert page.run("window.drawn = []; strip(document.createElement('canvas'), null, [400, 0]); return window.drawn.length") <= 1
+    for window, wanted in [
+        ("[400, 0]", ["M0.0 0H216.0V126H0.0Z", "M432.0 0H864.0V126H432.0Z"]),
+        ("[200, 0]", ["M0.0 0H864.0V126H0.0Z"]),
+        ("[300, 100]", ["M432.0 0H864.0V126H432.0Z"]),
+        ("[400, 300]", ["M0.0 0H864.0V126H0.0Z"]),
+    ]:
+        assert [d for d, in page.run("return " + small(f"strip(box, {runs}, {window})", "path", "d"))] == wanted, window
+    assert page.run("return " + small("strip(box, null, [400, 0])", "svg", "class")) == []
     # with words: each part has its own, where it fits, else its letter, else nothing; two runs of one limiter are one part
     runs = "[['host.input', 10], ['host.input', 90], ['host.code', 20], ['compute.tensor', 3], ['host.input', 277]]"
-    words = page.run(f"""window.drawn = []; strip(document.createElement('canvas'), {runs}, [400, 0], (name) => [name, name.at(5)]);
-        return window.drawn.filter((c) => c[0] === 'fillText').map((c) => [c[1], c[2]])""")
-    assert words == [["host.input", 3], ["c", 219], ["host.input", 268.68]]
+    words = page.run("return " + small(f"strip(box, {runs}, [400, 0], (name) => [name, name.at(5)])", "text", "text", "x"))
+    assert [(text, round(float(x), 2)) for text, x in words] == [("host.input", 3), ("c", 219), ("host.input", 268.68)]
 
 
 def test_the_view_of_one_gpu(page):
@@ -380,7 +375,7 @@ def test_the_view_of_one_gpu(page):
     assert got == [
         ["Activity", ["real_util", "sm_active"], "Real 50SM 100 %", None, "Activity of GPU 0 over 60 min: real_util now 50, sm_active now 100 %"],
         ["Power", ["power"], "board 3599 W", 700, "Power of GPU 0 over 60 min: power now 3599 W"]]
-    band = page.run("return [app.band.canvas.getAttribute('aria-label'), app.band.legend.textContent]")
+    band = page.run("return [app.band.box.getAttribute('aria-label'), app.band.legend.textContent]")
     assert band == ["What limited GPU 0: compute.tensor 67 %, host.input 33 %", "A the tensor cores 67 %B the input pipeline 33 %"]
     # The pointer asks all charts for the same moment.
     page.run(f"pointAll({END} - 9); return 1")

@@ -4,7 +4,7 @@
   /* seconds: of the run; seconds_all: of a curve's points; step: between two; gap: no value for longer is none. Names that start with a small letter in charts: id, title, unit, top (of
      the axis), says (for screen readers), limits [[name, value]], curves [{name, dash, mean, min, max}], all (of many), gpus (whether chips choose its curves). */
   const D = { start: 0, many: false, phases: [], events: [], gpus: [], classes: [], limiters: {}, stretches: [], legend: [], ...JSON.parse(document.getElementById("data").textContent) };
-  const LEFT = 62, RIGHT = 10, TOP = 24, HIGH = 86, AXIS = 18, make = Plot.make;
+  const LEFT = 62, RIGHT = 10, TOP = 24, HIGH = 86, AXIS = 18, make = Sheet.make;
   const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", MISSING = 4095;
   const place = new Map([...DIGITS].map((c, i) => [c, i]));
   const tip = document.getElementById("tip");
@@ -34,7 +34,6 @@
   };
   const moment = (t) => (D.start ? `  ${new Date((D.start + t) * 1000).toISOString().slice(11, 19)} UTC` : "");
   const phasesAt = (t) => D.phases.filter((p) => p[1] <= t && t <= p[2]).map((p) => p[0]);
-  const LETTER = 6.4; /* the width of one, about */
   const colour = (i) => `var(--c${i % 8})`;
 
   /* ---- time ---- */
@@ -78,7 +77,7 @@
     names() {
       const ends = [-1, -1, -1];
       for (const p of D.phases) {
-        const a = Math.max(this.x(p[1]), LEFT), b = Math.min(this.x(p[2]), this.width - RIGHT), room = Math.floor((b - a - 4) / LETTER);
+        const a = Math.max(this.x(p[1]), LEFT), b = Math.min(this.x(p[2]), this.width - RIGHT), room = Math.floor((b - a - 4) / Sheet.LETTER);
         const line = ends.findIndex((end) => end <= a);
         if (b - a < 24 || line < 0) continue;
         ends[line] = b;
@@ -195,28 +194,20 @@
       const n = D.gpus.length, [upper, lower] = n <= 4 ? [15, 19] : n <= 16 ? [6, 15] : [4, 6];
       const first = n > 16 ? 22 : 0; /* a lane of its own for most of them, where theirs have no room for words */
       super(box, "What limited each GPU (lower lane), and its class (upper)", TOP + first + n * (upper + lower + 4) + AXIS);
-      Object.assign(this, { upper, lower, first, row: upper + lower + 4, lanes: D.gpus.map((_, i) => limitersOf(i)), most: first ? limitersOfMost() : [] });
+      Object.assign(this, { upper, lower, first, row: upper + lower + 4, limited: D.gpus.map((_, i) => limitersOf(i)), most: first ? limitersOfMost() : [] });
     }
-    /* A part of a lane: in its colour, with its hatch, and its word where there is room. */
-    put(key, a, b, y, height) {
-      const from = Math.max(this.x(a), LEFT), to = Math.min(this.x(b), this.width - RIGHT);
-      if (to > from) this.paths.set(key, `${this.paths.get(key) || ""}M${from.toFixed(1)} ${y}H${to.toFixed(1)}V${y + height}H${from.toFixed(1)}Z`);
-      return [from, to];
-    }
-    word([from, to], y, height, text) {
-      if (height < 13 || to - from < text.length * LETTER + 6) return;
-      this.words.push([(from + to) / 2, y + height / 2 + 4, text]);
+    word(at, y, height, text) {
+      if (height >= 13 && Sheet.fits(at, text)) this.words.push([(at[0] + at[1]) / 2, y + height / 2 + 4, text]);
     }
     limiters(list, y, height) {
       for (const [a, b, name] of list) {
-        const l = D.limiters[name], at = this.put(`var(--side-${l.side})`, a, b, y, height), hatch = hatched(name);
-        if (hatch) this.put(hatch, a, b, y, height);
+        const l = D.limiters[name], at = this.part(`var(--side-${l.side})`, a, b, y, height), hatch = hatched(name);
+        if (hatch) this.part(hatch, a, b, y, height);
         this.word(at, y, height, l.brief);
       }
     }
     draw() {
       this.start();
-      this.paths = new Map();
       this.words = [];
       if (this.first) {
         make("text", { x: LEFT - 6, y: TOP + 13, "text-anchor": "end" }, this.svg, "most GPUs");
@@ -225,10 +216,10 @@
       D.gpus.forEach((g, i) => {
         const y = TOP + this.first + i * this.row;
         if (!this.first || i % 8 === 0) make("text", { x: LEFT - 6, y: y + (this.row > 20 ? this.row / 2 + 2 : 9), "text-anchor": "end" }, this.svg, g.name);
-        for (const [a, b, k] of g.classes) this.word(this.put(`var(--side-${D.classes[k][1]})`, a, b, y, this.upper), y, this.upper, D.classes[k][0]);
-        this.limiters(this.lanes[i], y + this.upper, this.lower);
+        for (const [a, b, k] of g.classes) this.word(this.part(`var(--side-${D.classes[k][1]})`, a, b, y, this.upper), y, this.upper, D.classes[k][0]);
+        this.limiters(this.limited[i], y + this.upper, this.lower);
       });
-      for (const hatch of [false, true]) for (const [fill, d] of this.paths) if (fill.startsWith("url") === hatch) make("path", { fill, d }, this.svg);
+      this.fillLanes();
       for (const [x, y, text] of this.words) make("text", { class: "word", x, y, "text-anchor": "middle" }, this.svg, text);
       this.end("What limited each GPU over time, and its workload class; the tables below have the same in words");
     }

@@ -78,87 +78,48 @@ class Chart extends Plot {
   }
 }
 
-/* A canvas of the size it is shown in, ready to be drawn on; null while it is not shown. */
-function prepare(canvas) {
-  const ratio = window.devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
-  if (!w || !h) return null;
-  canvas.width = Math.round(w * ratio);
-  canvas.height = Math.round(h * ratio);
-  const g = canvas.getContext("2d"), style = getComputedStyle(canvas);
-  g.scale(ratio, ratio);
-  return { g, w, h, color: (name) => style.getPropertyValue(name).trim() };
-}
-
-/* A line with what is below it, without axes: the mean of each pixel. */
-function spark(canvas, values, top, gap) {
-  const p = prepare(canvas);
-  if (!p) return;
-  const { g, w, h } = p, n = values.length, points = [];
-  const skip = Math.max(1, Math.ceil(n / w));
-  for (let i = 0; i < n; i += skip) {
-    let sum = 0, there = 0;
-    for (let k = i; k < i + skip && k < n; k++) {
-      if (values[k] === null || values[k] === undefined) continue;
-      sum += values[k];
-      there++;
-    }
-    if (there) points.push([i, n > skip ? i / (n - skip) * w : w, h - 1.5 - Math.min(1, sum / there / top) * (h - 3)]);
-  }
-  const runs = [];
-  for (const q of points) {
-    const run = runs[runs.length - 1];
-    if (run && q[0] - run[run.length - 1][0] <= Math.max(gap, skip)) run.push(q);
-    else runs.push([q]);
-  }
-  g.strokeStyle = g.fillStyle = p.color("--c0");
-  g.lineWidth = 1.3;
-  for (const run of runs) {
-    g.beginPath();
-    g.moveTo(run[0][1], h);
-    for (const [, x, y] of run) g.lineTo(x, y);
-    g.lineTo(run[run.length - 1][1], h);
-    g.globalAlpha = 0.2;
-    g.fill();
-    g.globalAlpha = 1;
-    g.beginPath();
-    for (const [, x, y] of run) g.lineTo(x, y);
-    g.stroke();
+/* A small picture without axes, as large as its box; ends where the box does. */
+class Small extends Sheet {
+  constructor(box, range, margin) {
+    super(box);
+    this.range = () => range;
+    this.begin(box.clientWidth, box.clientHeight, { left: 0, right: 0, top: margin, bottom: margin });
+    box.replaceChildren(this.svg);
   }
 }
 
-/* A word in its part of a band, or its letter where there is no room for it. */
-function nameStretch(p, [left, right], words) {
-  const from = Math.max(left, 0), room = Math.min(right, p.w) - from - 6;
-  const text = words.find((word) => p.g.measureText(word).width <= room);
-  if (!text) return;
-  p.g.lineWidth = 3;
-  p.g.lineJoin = "round";
-  p.g.strokeStyle = p.color("--card");
-  p.g.fillStyle = p.color("--ink");
-  p.g.strokeText(text, from + 3, p.h - 5);
-  p.g.fillText(text, from + 3, p.h - 5);
+/* A line with what is below it: the mean of each pixel. */
+function spark(box, values, top, gap) {
+  const skip = Math.max(1, Math.ceil(values.length / Math.max(1, box.clientWidth))), mean = [];
+  if (!box.clientWidth) return;
+  for (let i = 0; i < values.length; i += skip) {
+    const known = values.slice(i, i + skip).filter(there);
+    mean.push(known.length ? known.reduce((sum, v) => sum + v, 0) / known.length : null);
+  }
+  const cells = { first: 0, last: mean.length - 1, at: (i) => i, reach: Math.max(gap / skip, 1) };
+  new Small(box, [0, mean.length - 1], 1.5).curve({ mean, min: mean.map(() => 0), max: mean }, cells, top, "var(--c0)");
 }
 
 /* Runs of limiters as a band of colours, between two places counted in cells from the last one. wordsOf: what a part may be called, the longest
    first; without it there are colours alone. */
-function strip(canvas, runs, [from, to], wordsOf) {
-  const p = prepare(canvas), n = (runs || []).reduce((all, [, k]) => all + k, 0), first = n - from, last = n - to, named = [];
-  if (!p || !n) return;
+function strip(box, runs, [from, to], wordsOf) {
+  const n = (runs || []).reduce((all, [, k]) => all + k, 0), named = [];
+  if (!n || !box.clientWidth) return;
+  const band = new Small(box, [n - from, n - to], 0);
   let at = 0;
   for (const [name, k] of runs) {
-    const left = (at - first) / (last - first) * p.w, right = (at + k - first) / (last - first) * p.w, before = named[named.length - 1];
+    const place = [at, at + k], before = named[named.length - 1];
     at += k;
-    if (name === null || right < 0 || left > p.w) continue;
-    p.g.fillStyle = p.color(`--side-${sideOf(name)}`);
-    p.g.fillRect(left, 0, Math.max(0.6, right - left), p.h);
-    if (before && before[0] === name && left - before[2] < 0.5) before[2] = right;
-    else named.push([name, left, right]);
+    if (name === null || place[1] < n - from || place[0] > n - to) continue;
+    if (before && before[0] === name && before[1][1] === place[0]) before[1][1] = place[1];
+    else named.push([name, place]);
   }
+  const places = named.map(([name, [a, b]]) => band.part(`var(--side-${sideOf(name)})`, a, b, 0, band.height));
+  band.fillLanes();
   if (!wordsOf) return;
-  p.g.font = "11px system-ui, sans-serif";
-  for (const [name, left, right] of named) {
-    p.g.fillStyle = p.color("--card");
-    p.g.fillRect(left, 0, 1, p.h);
-    nameStretch(p, [left, right], wordsOf(name));
-  }
+  places.forEach((place, i) => {
+    Sheet.make("rect", { class: "between", x: place[0], width: 1, height: band.height }, band.svg);
+    const text = wordsOf(named[i][0]).find((word) => Sheet.fits(place, word));
+    if (text) Sheet.make("text", { class: "word", x: place[0] + 3, y: band.height - 5 }, band.svg, text);
+  });
 }

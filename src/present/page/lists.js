@@ -94,7 +94,7 @@ function viewJob(root, id) {
 /* With what it was, in the list of figures that are kept. */
 function hostTile(title, value, more, name, top) {
   return h("div", { class: "tile" }, h("span", { class: "soft small" }, title), h("span", { class: "big" }, value), h("span", { class: "soft small" }, more || "\u00a0"),
-    h("canvas", { class: "spark", "aria-hidden": "true", "data-figure": name, "data-top": top || null }));
+    h("div", { class: "spark", "aria-hidden": "true", "data-figure": name, "data-top": top || null }));
 }
 
 /* "user 12 %, nice 3 %"; null when none is known. */
@@ -102,9 +102,9 @@ function shareWords(parts) {
   return parts.filter(([, v]) => there(v)).map(([name, v]) => `${name} ${percent(v)}`).join(", ") || null;
 }
 
-function paintHost(canvas) {
-  const values = app.hosts.map((p) => (there(p[canvas.dataset.figure]) ? p[canvas.dataset.figure] : null));
-  spark(canvas, values, Number(canvas.dataset.top) || Math.max(1, ...values.filter(there)), 1e9);
+function paintHost(box) {
+  const values = app.hosts.map((p) => (there(p[box.dataset.figure]) ? p[box.dataset.figure] : null));
+  spark(box, values, Number(box.dataset.top) || Math.max(1, ...values.filter(there)), 1e9);
 }
 
 function noHost() {

@@ -37,16 +37,16 @@ function renew(e, ...children) {
       if (o.data !== n.data) o.data = n.data;
     } else {
       renewAttributes(o, n);
-      renew(o, [...n.childNodes]);
+      if (!n.matches(".spark, .strip")) renew(o, [...n.childNodes]); /* what is drawn there stays until it is drawn again */
     }
   });
   before.slice(after.length).forEach((o) => o.remove());
 }
 
-/* Those that scripts set stay: widths of bars, sizes of canvases. */
+/* Those that scripts set stay: widths of bars. */
 function renewAttributes(o, n) {
   for (const a of n.attributes) if (o.getAttribute(a.name) !== a.value) o.setAttribute(a.name, a.value);
-  for (const a of [...o.attributes]) if (!n.hasAttribute(a.name) && !["style", "width", "height"].includes(a.name)) o.removeAttribute(a.name);
+  for (const a of [...o.attributes]) if (!n.hasAttribute(a.name) && a.name !== "style") o.removeAttribute(a.name);
 }
 
 function table(caption, heads, rows) {

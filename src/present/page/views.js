@@ -85,7 +85,7 @@ function gpuCard(gpu) {
     meter("SM", m.sm_active), meter("tensor", m.tensor_active), meter("DRAM", m.dram_active), meter("util", m.gpu_util),
     h("div", { class: "row small soft facts" }, h("span", {}, usedOf(m)),
       h("span", {}, `${number(m.power, 0, "W")}${there(m.power_limit) ? ` of ${m.power_limit.toFixed(0)}` : ""}`), h("span", {}, number(m.gpu_temp, 0, "°C"))),
-    h("canvas", { class: "spark", "aria-hidden": "true" }), h("canvas", { class: "strip", "aria-hidden": "true" }), h("div", { class: "soft small line", title: holder }, holder || "\u00a0"));
+    h("div", { class: "spark", "aria-hidden": "true" }), h("div", { class: "strip", "aria-hidden": "true" }), h("div", { class: "soft small line", title: holder }, holder || "\u00a0"));
 }
 
 const legendOfSides = (cells) => h("p", { class: "legend sides" }, h("span", { class: "soft" }, `Real Utilization over ${duration(cells)}, limited by`), SIDES.map(([id, text]) => h("span", {}, h("i", { class: `side-${id}` }), text)));
@@ -196,9 +196,9 @@ function drawCharts() {
   if (app.band) {
     /* Limiters of one side share its colour: their letters tell them apart. */
     const all = shares(past), letter = (name) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[all.findIndex(([n]) => n === name)] || "", text = (name) => past.limiter_texts[name] || name;
-    strip(app.band.canvas, past.limiters, app.charts[0].chart.range().map((t) => (past.end - t) / past.step), (name) => [`${letter(name)} ${text(name)}`, letter(name)]);
+    strip(app.band.box, past.limiters, app.charts[0].chart.range().map((t) => (past.end - t) / past.step), (name) => [`${letter(name)} ${text(name)}`, letter(name)]);
     app.band.legend.replaceChildren(...all.filter(([name]) => letter(name)).map(([name, share]) => h("span", {}, h("i", { class: `side-${sideOf(name)}` }), h("b", {}, letter(name)), ` ${text(name)} ${percent(share)}`)));
-    app.band.canvas.setAttribute("aria-label", `What limited GPU ${app.gpu}: ${all.map(([name, share]) => `${name} ${percent(share)}`).join(", ")}`);
+    app.band.box.setAttribute("aria-label", `What limited GPU ${app.gpu}: ${all.map(([name, share]) => `${name} ${percent(share)}`).join(", ")}`);
   }
 }
 
@@ -277,9 +277,9 @@ function viewGpu(root, name) {
   app.zoom = null;
   app.processes = [];
   app.charts = PANELS.map(panel);
-  app.band = { canvas: h("canvas", { class: "strip tall", role: "img" }), legend: h("div", { class: "legend sides" }) };
+  app.band = { box: h("div", { class: "strip tall", role: "img" }), legend: h("div", { class: "legend sides" }) };
   grid.append(...app.charts.map((c) => c.card));
-  const past = h("div", {}, spanButtons(show), h("section", { class: "card", "aria-label": "What limited it" }, h("h3", {}, "What limited it"), app.band.canvas, app.band.legend), grid, people);
+  const past = h("div", {}, spanButtons(show), h("section", { class: "card", "aria-label": "What limited it" }, h("h3", {}, "What limited it"), app.band.box, app.band.legend), grid, people);
   fill(root, h("p", { class: "crumb" }, h("a", { href: "#fleet" }, "GPUs"), ` / ${name}`), head, past);
   const describe = () => {
     const gpu = app.now && app.now.gpus.find((g) => g.name === name);
