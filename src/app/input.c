@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "engine/folder.h"
-#include "read/prometheus/address.h"
+#include "net/address.h"
 #include "session/runlog.h"
 
 #include <errno.h>

@@ -2,9 +2,9 @@
 #include "base/clock.h"
 #include "doctor/checks.h"
 #include "doctor/probe_http.h"
+#include "net/address.h"
+#include "net/token.h"
 #include "read/nodes/hostlist.h"
-#include "read/prometheus/address.h"
-#include "read/prometheus/token.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "fleet/collect.h"
-#include "read/prometheus/ask.h"
+#include "net/ask.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "fleet/collect.h"
 
 #include "base/clock.h"
-#include "read/prometheus/ask.h"
+#include "net/ask.h"
 
 #include <stdio.h>
 #include <string.h>

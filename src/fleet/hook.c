@@ -1,6 +1,6 @@
 /* A message to a web hook. */
 #include "fleet/fleet.h"
-#include "read/prometheus/ask.h"
+#include "net/ask.h"
 
 int fleet_post_json(const char *url, const char *token_file, int64_t timeout_ns, const char *json,
                     struct err *err)

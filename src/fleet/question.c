@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "read/prometheus/ask.h"
+#include "net/ask.h"
 
 #include <errno.h>
 #include <stdio.h>

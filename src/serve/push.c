@@ -2,9 +2,9 @@
 
 #include "base/clock.h"
 #include "life/thread.h"
-#include "read/prometheus/address.h"
-#include "read/prometheus/fetch.h"
-#include "read/prometheus/token.h"
+#include "net/address.h"
+#include "net/fetch.h"
+#include "net/token.h"
 #include "serve/expose.h"
 #include "serve/libraries.h"
 #include "serve/push_queue.h"

@@ -3,7 +3,7 @@
 #include "base/attr.h"
 #include "formats/exposition/exposition.h"
 #include "formats/exposition/text.h"
-#include "read/prometheus/address.h"
+#include "net/address.h"
 
 #include <math.h>
 #include <stdio.h>

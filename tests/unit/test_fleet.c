@@ -2,9 +2,9 @@
 #include "base/clock.h"
 #include "fleet/answer.h"
 #include "fleet/query.h"
+#include "net/ask.h"
 #include "present/fleet/fleet.h"
 #include "present/tui/board.h"
-#include "read/prometheus/ask.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,12 +2,12 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "net/address.h"
+#include "net/swarm.h"
 #include "read/engines/find.h"
 #include "read/engines/parse.h"
 #include "read/host/files.h"
 #include "read/host/procfs.h"
-#include "read/prometheus/address.h"
-#include "read/prometheus/swarm.h"
 
 #include <errno.h>
 #include <stdio.h>

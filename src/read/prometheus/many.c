@@ -10,9 +10,9 @@
 #include "formats/exposition/exposition.h"
 #include "formats/exposition/text.h"
 #include "life/thread.h"
+#include "net/swarm.h"
 #include "read/nodes/gather.h"
 #include "read/nodes/hostlist.h"
-#include "read/prometheus/swarm.h"
 
 #include <errno.h>
 #include <stdio.h>

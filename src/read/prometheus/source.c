@@ -8,7 +8,7 @@
 #include "formats/exposition/exposition.h"
 #include "formats/exposition/text.h"
 #include "life/thread.h"
-#include "read/prometheus/fetch.h"
+#include "net/fetch.h"
 
 #include <ctype.h>
 #include <errno.h>

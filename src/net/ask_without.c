@@ -1,5 +1,5 @@
 /* Stands in for ask.c where libcurl's headers were missing at build time. */
-#include "read/prometheus/ask.h"
+#include "net/ask.h"
 
 int ask_open(const struct ask_config *config UNUSED, struct ask **ret UNUSED, struct err *err)
 {

@@ -1,5 +1,5 @@
 /* Stands in for fetch.c where libcurl's headers were missing at build time. */
-#include "read/prometheus/fetch.h"
+#include "net/fetch.h"
 
 #include "base/attr.h"
 

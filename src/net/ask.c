@@ -1,10 +1,10 @@
-#include "read/prometheus/ask.h"
+#include "net/ask.h"
 
 #include "base/clock.h"
 #include "base/trust.h"
-#include "read/prometheus/address.h"
-#include "read/prometheus/curl_api.h"
-#include "read/prometheus/token.h"
+#include "net/address.h"
+#include "net/curl_api.h"
+#include "net/token.h"
 
 #include <ctype.h>
 #include <errno.h>

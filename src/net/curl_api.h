@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "read/prometheus/address.h"
+#include "net/address.h"
 
 #include <stdint.h>
 

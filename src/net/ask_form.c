@@ -1,4 +1,4 @@
-#include "read/prometheus/ask.h"
+#include "net/ask.h"
 
 #include <ctype.h>
 

@@ -1,4 +1,4 @@
-#include "read/prometheus/token.h"
+#include "net/token.h"
 
 #include "base/trust.h"
 

@@ -1,4 +1,4 @@
-#include "read/prometheus/curl_api.h"
+#include "net/curl_api.h"
 
 #include "base/clock.h"
 #include "base/symbol.h"

@@ -1,12 +1,12 @@
-#include "read/prometheus/fetch.h"
+#include "net/fetch.h"
 
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "base/trust.h"
-#include "read/prometheus/address.h"
-#include "read/prometheus/curl_api.h"
-#include "read/prometheus/token.h"
+#include "net/address.h"
+#include "net/curl_api.h"
+#include "net/token.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
-#include "read/prometheus/swarm.h"
+#include "net/swarm.h"
 
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "base/text.h"
-#include "read/prometheus/curl_api.h"
-#include "read/prometheus/token.h"
+#include "net/curl_api.h"
+#include "net/token.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "read/prometheus/address.h"
+#include "net/address.h"
 
 #include <stdio.h>
 #include <string.h>
