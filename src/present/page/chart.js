@@ -117,8 +117,9 @@ function strip(box, runs, [from, to], wordsOf) {
   const places = named.map(([name, [a, b]]) => band.part(`var(--side-${sideOf(name)})`, a, b, 0, band.height));
   band.fillLanes();
   if (!wordsOf) return;
+  const wide = places.filter(([left, right]) => right - left > 3).map(([left]) => `M${left.toFixed(1)} 0h1v${band.height}h-1Z`).join("");
+  Sheet.make("path", { class: "between", d: wide }, band.svg);
   places.forEach((place, i) => {
-    Sheet.make("rect", { class: "between", x: place[0], width: 1, height: band.height }, band.svg);
     const text = wordsOf(named[i][0]).find((word) => Sheet.fits(place, word));
     if (text) Sheet.make("text", { class: "word", x: place[0] + 3, y: band.height - 5 }, band.svg, text);
   });
