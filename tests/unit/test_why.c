@@ -202,12 +202,12 @@ static uint32_t stack_of(struct stack_snapshot *l, const struct rank_case *c)
                         : stack;
 }
 
-static void add_rank(struct stack_snapshot *l, size_t rank, size_t world, size_t local,
-                     const struct rank_case *c)
+static void add_rank(struct stack_snapshot *l, uint32_t host, size_t rank, size_t world,
+                     size_t local, const struct rank_case *c)
 {
         const struct stack_process is = {
             .pid = 100 + (int32_t)rank, .ppid = 1, .access = STACK_READABLE};
-        struct snapshot_process *p = stack_snapshot_add_process(l, 0, &is);
+        struct snapshot_process *p = stack_snapshot_add_process(l, host, &is);
         struct snapshot_thread *t = stack_snapshot_add_thread(l);
         p->rank = value_ok((double)rank);
         p->world = value_ok((double)world);
@@ -241,7 +241,7 @@ static void fill(struct stack_snapshot *l, size_t at)
         assert_int_equal(stack_snapshot_init(l), 0);
         assert_non_null(stack_snapshot_add_host(l, ""));
         for (size_t i = 0; i < cases[at].n; i++)
-                add_rank(l, i, cases[at].world, cases[at].local, &cases[at].ranks[i]);
+                add_rank(l, 0, i, cases[at].world, cases[at].local, &cases[at].ranks[i]);
         stack_snapshot_settle(l);
 }
 
@@ -290,6 +290,43 @@ static void nccl_is_heard(void **state UNUSED)
         stack_snapshot_finish(&snapshot);
 }
 
+/* Several ranks of one node that differ, while those of the other wait for them. */
+static void a_node_has_them_all(void **state UNUSED)
+{
+        static const struct rank_case waits = {REDUCE};
+        static const struct rank_case reads = {20, "", "openat", "/mnt/x", 'D', QUIET};
+        static const struct {
+                const char *why;
+                const char *differ; /* of ranks 0 and 1 on one node, 2 and 3 on the other */
+                enum why_cause first;
+                uint32_t host;
+        } given[] = {
+            {"both of the second node", "..xx", WHY_NODE, 1},
+            {"one alone is that rank's cause", "...x", WHY_FILE, 1},
+            {"one of each", ".x.x", WHY_FILE, 0},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(given); i++) {
+                struct stack_snapshot snapshot;
+                struct why why;
+                assert_int_equal(stack_snapshot_init(&snapshot), 0);
+                assert_non_null(stack_snapshot_add_host(&snapshot, "node1"));
+                assert_non_null(stack_snapshot_add_host(&snapshot, "node2"));
+                for (size_t rank = 0; rank < 6; rank++)
+                        add_rank(&snapshot, rank == 2 || rank == 3, rank, 6, 3,
+                                 rank < 4 && given[i].differ[rank] == 'x' ? &reads : &waits);
+                stack_snapshot_settle(&snapshot);
+                assert_int_equal(why_conclude(&snapshot, NULL, &why), 0);
+                if (why.outcome != WHY_FOUND || why.findings[0].cause != given[i].first ||
+                    why.findings[0].host != given[i].host)
+                        fail_msg("%s: %s", given[i].why,
+                                 why_cause_info(why.findings[0].cause)->name);
+                if (given[i].first == WHY_NODE)
+                        assert_string_equal(why.findings[0].detail, "2 of its 2");
+                why_finish(&why);
+                stack_snapshot_finish(&snapshot);
+        }
+}
+
 /* A chain of parents that leads back to itself ends. */
 static void parents_in_a_ring(void **state UNUSED)
 {
@@ -313,6 +350,7 @@ int main(void)
             cmocka_unit_test(concludes),
             cmocka_unit_test(nccl_is_heard),
             cmocka_unit_test(parents_in_a_ring),
+            cmocka_unit_test(a_node_has_them_all),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -390,6 +390,38 @@ static int find_gone_nodes(struct why *w)
         return 0;
 }
 
+/* Of a rank that is not where most wait, and holds them up as far as is known. */
+static bool holds_others_up(const struct why *w, const struct why_rank *r)
+{
+        return w->in_common > 0 && r->group != 0 && r->doing != WHY_MOVES && r->doing != WHY_IDLE;
+}
+
+/* Several ranks differ, all of one node, and another node has none that does. */
+static int find_odd_node(struct why *w)
+{
+        uint32_t host = WHY_NONE;
+        size_t odd = 0, there = 0;
+        for (size_t i = 0; i < w->n_ranks; i++) {
+                uint32_t is_on = w->snapshot->processes[w->ranks[i].process].host;
+                if (!holds_others_up(w, &w->ranks[i]))
+                        continue;
+                if (host != WHY_NONE && is_on != host)
+                        return 0;
+                host = is_on;
+                odd++;
+        }
+        for (size_t i = 0; i < w->n_ranks; i++)
+                there += w->snapshot->processes[w->ranks[i].process].host == host;
+        if (odd < 2 || there == w->n_ranks)
+                return 0;
+        struct why_finding *f = add_finding(w, WHY_NODE, false);
+        if (!f)
+                return -ENOMEM;
+        f->host = host;
+        snprintf(f->detail, sizeof(f->detail), "%zu of its %zu", odd, there);
+        return 0;
+}
+
 static bool holds_gpu(const struct snapshot_process *p, uint32_t gpu)
 {
         for (size_t i = 0; i < p->n_gpus; i++) {
@@ -532,6 +564,8 @@ static int find_all_waiting(struct why *w)
 int why_find_causes(struct why *w)
 {
         int r = find_gone_nodes(w);
+        if (r == 0)
+                r = find_odd_node(w);
         if (r == 0)
                 r = find_failed_gpus(w);
         if (r == 0)
