@@ -200,14 +200,18 @@ def object_of(function: Callable[..., int], *args: Any) -> Dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _plain(value: Any) -> Optional[str]:
+# Options that may be given again on a command line: a value a line.
+_LINES = ("collect",)
+
+
+def _plain(value: Any, between: str = ",") -> Optional[str]:
     """An option's value in the words of the program's flags."""
     if value is None:
         return None
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (list, tuple, set, frozenset)):
-        return ",".join(str(v) for v in value)
+        return between.join(str(v) for v in value)
     return str(value) if not isinstance(value, os.PathLike) else os.fspath(value)
 
 
@@ -222,7 +226,7 @@ class Options:
         self._handle = lib().assay_options_new()
         try:
             for name, value in self._options.items():
-                text = _plain(value)
+                text = _plain(value, "\n" if name in _LINES else ",")
                 if text is not None:
                     call(lib().assay_options_set, self._handle, encode(name.replace("_", "-")), encode(text))
         except BaseException:

@@ -2,6 +2,7 @@
 
 #include "api/findings.h"
 #include "api/hwfiles.h"
+#include "app/collecting.h"
 #include "app/manifest.h"
 #include "app/setup.h"
 #include "base/clock.h"
@@ -213,6 +214,23 @@ static int open_session(struct core *c, struct err *err)
         return c->options.careless ? session_relax(c->session, err) : 0;
 }
 
+/* A library prints nothing: what gives no numbers has none. */
+static void say_nothing(const char *name UNUSED, const char *why UNUSED)
+{
+}
+
+/* Numbers of the user's own are kept in the recording alone. */
+static int start_collecting(struct core *c, struct err *err)
+{
+        if (!c->session && config_text(&c->options.config, OPT_COLLECT)) {
+                err_set(err, ERR_USAGE, "'collect' needs a recording to keep its numbers in");
+                return err_hint(err, "set 'output', too");
+        }
+        return c->session ? collecting_start(&c->options.config, c->session, say_nothing,
+                                             &c->collecting, err)
+                          : 0;
+}
+
 static int start_engine(struct core *c, struct err *err)
 {
         struct engine_config rc = {
@@ -247,6 +265,8 @@ static int open_all(struct core *c, uint64_t after, struct err *err)
                 r = open_host(c, err);
         if (r == 0)
                 r = open_session(c, err);
+        if (r == 0)
+                r = start_collecting(c, err);
         if (r == 0 && c->pipeline && !c->session) {
                 c->limits = limits_new(&c->options.config);
                 r = c->limits ? 0 : err_set(err, -ENOMEM, "out of memory");
@@ -343,6 +363,8 @@ int core_stop(struct core *c, struct err *err)
                 return 0;
         core_ref(c); /* a source that hangs uses all of this until it returns, if ever */
         engine_finish(engine, &result);
+        collecting_stop(c->collecting);
+        c->collecting = NULL;
         int r = end_session(c, &result, err);
         pthread_mutex_lock(&c->lock);
         c->counts = result.counts;
@@ -378,6 +400,7 @@ void core_unref(struct core *c)
                 return;
         pipeline_close(c->pipeline);
         host_view_close(c->host);
+        collecting_stop(c->collecting);
         session_close(c->session, NULL);
         for (size_t i = 0; c->ring && i < c->size; i++)
                 assay_frame_unref(c->ring[i]);

@@ -16,11 +16,12 @@
 
 struct core {
         atomic_uint users;
-        struct assay_options options; /* a copy: sources borrow its texts */
-        struct pipeline *pipeline;    /* NULL without GPUs */
-        struct host_view *host;       /* NULL without levels */
-        pthread_mutex_t storing;      /* held while the session is written or closed */
-        struct session *session;      /* NULL when nothing is recorded */
+        struct assay_options options;  /* a copy: sources borrow its texts */
+        struct pipeline *pipeline;     /* NULL without GPUs */
+        struct host_view *host;        /* NULL without levels */
+        pthread_mutex_t storing;       /* held while the session is written or closed */
+        struct session *session;       /* NULL when nothing is recorded */
+        struct collecting *collecting; /* NULL without numbers of the user's own */
         struct manifest_limits noted;
         char session_path[CORE_PATH_MAX];
         struct limits *limits;   /* NULL when a session has it all */

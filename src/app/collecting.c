@@ -59,6 +59,11 @@ int collecting_check(const struct config *config, struct err *err)
         return r;
 }
 
+int64_t collecting_interval(const struct config *config)
+{
+        return MAX(clock_from_seconds(config_number(config, OPT_POLL)), COLLECT_MIN_NS);
+}
+
 int collecting_start(const struct config *config, struct session *session, collecting_say *say,
                      struct collecting **ret, struct err *err)
 {
@@ -71,8 +76,7 @@ int collecting_start(const struct config *config, struct session *session, colle
                 collect_list_finish(&cc.list);
                 return r;
         }
-        int64_t poll_ns = clock_from_seconds(config_number(config, OPT_POLL));
-        cc.interval_ns = MAX(poll_ns, COLLECT_MIN_NS);
+        cc.interval_ns = collecting_interval(config);
         cc.arg = c;
         c->session = session;
         c->say = say;

@@ -15,6 +15,8 @@ typedef void collecting_say(const char *name, const char *why);
 int collecting_check(const struct config *config, struct err *err);
 /* What --collect says, for who collects by himself. Finish it either way. */
 int collecting_list(const struct config *config, struct collect_list *ret, struct err *err);
+/* The time between two beats of them. */
+int64_t collecting_interval(const struct config *config);
 /* Starts, where some are asked for; *ret is NULL where none are. The session must outlive it. */
 int collecting_start(const struct config *config, struct session *session, collecting_say *say,
                      struct collecting **ret, struct err *err);

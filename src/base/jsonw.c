@@ -144,6 +144,15 @@ void jsonw_line(struct jsonw *j)
         j->line = true;
 }
 
+void jsonw_reopen(struct strbuf *out)
+{
+        while (out->len > 0 && (out->s[out->len - 1] == '\n' || out->s[out->len - 1] == '}')) {
+                out->len--;
+                if (out->s[out->len] == '}')
+                        break;
+        }
+}
+
 void jsonw_text(struct jsonw *j, const char *name, const char *s)
 {
         jsonw_begin(j, name);

@@ -41,6 +41,9 @@ void jsonw_null(struct jsonw *j, const char *name);
 /* Name and comma of a value that the caller writes into the buffer. */
 void jsonw_begin(struct jsonw *j, const char *name);
 
+/* Takes the last closing bracket of an object off a text, so that more can follow in it. */
+void jsonw_reopen(struct strbuf *out);
+
 /* In quotes. Bytes that are no UTF-8, which JSON must be, become U+FFFD. */
 void json_put_string(struct strbuf *out, const char *s);
 /* The shortest text that reads back as the same double; null when it is infinite or no number. */

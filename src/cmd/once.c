@@ -1,4 +1,5 @@
 /* assay once: one frame, as a table, CSV or JSON. */
+#include "app/collect_now.h"
 #include "app/input.h"
 #include "app/job.h"
 #include "app/stack_snapshot.h"
@@ -6,6 +7,8 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "cmd/host.h"
+#include "cmd/recording.h"
+#include "present/stream/collected.h"
 #include "present/stream/csv.h"
 #include "present/stream/host_csv.h"
 #include "present/stream/host_json.h"
@@ -58,6 +61,7 @@ static int check_format(const struct config *config, struct err *err)
                 err_set(err, ERR_USAGE, "both --json and --csv are given");
                 return err_hint(err, "leave out one of them");
         }
+        static const enum option own[] = {OPT_COLLECT};
         int r = is_table(config)
                     ? 0
                     : config_refuse(config, drawn, ARRAY_LEN(drawn), "is for the table",
@@ -68,6 +72,9 @@ static int check_format(const struct config *config, struct err *err)
         if (r == 0 && !is_csv(config))
                 r = config_refuse(config, ends, ARRAY_LEN(ends), "is for CSV",
                                   "leave it out, or add --csv", err);
+        if (r == 0 && is_csv(config))
+                r = config_refuse(config, own, ARRAY_LEN(own), "is for the table and JSON",
+                                  "leave it out, or --csv", err);
         return r;
 }
 
@@ -315,7 +322,31 @@ static int write_runs(const struct config *config, struct strbuf *out, struct er
         return r;
 }
 
-/* The GPUs, the host, or both. */
+/* How long a number of the user's own is waited for. */
+#define COLLECT_NS (2 * NS_PER_S)
+
+/* The GPUs, the host, or both; and what is collected beside them. */
+static int write_with_numbers(const struct config *config, struct host_view *view,
+                              struct pipeline **p, struct strbuf *out, struct err *ret_alone,
+                              struct err *err)
+{
+        struct collect_now *numbers = NULL;
+        struct collected list[COLLECTED_MAX];
+        int r = collect_now_start(config, recording_say_collect, &numbers, err);
+        if (r == 0)
+                r = write_all(config, view, p, out, ret_alone, err);
+        if (r == 0) {
+                collect_now_wait(numbers, COLLECT_NS);
+                size_t n = collect_now_read(numbers, list);
+                if (is_json(config))
+                        collected_json_append(list, n, out);
+                else
+                        collected_put_text(list, n, out);
+        }
+        collect_now_stop(numbers);
+        return r;
+}
+
 static int write_moment(const struct config *config, struct host_view **view, struct pipeline **p,
                         struct strbuf *out, struct err *ret_alone, struct err *err)
 {
@@ -329,7 +360,7 @@ static int write_moment(const struct config *config, struct host_view **view, st
         if (r < 0 && r != ERR_USAGE && !config_flag(config, OPT_HOST) &&
             !setup_names_engines(config))
                 r = 0; /* GPUs are shown where the host cannot be read */
-        return r == 0 ? write_all(config, *view, p, out, ret_alone, err) : r;
+        return r == 0 ? write_with_numbers(config, *view, p, out, ret_alone, err) : r;
 }
 
 static int once_run(const struct config *config)

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "present/stream/collected.h"
 #include "present/stream/columns.h"
 #include "present/stream/host_json.h"
 #include "present/stream/json.h"
@@ -163,23 +164,6 @@ static void put_status(struct jsonw *j, const struct live_status *s)
         jsonw_end(j);
 }
 
-/* Only where some are collected. */
-static void put_collected_values(struct jsonw *j, const struct live_moment *m)
-{
-        if (m->n_collected == 0)
-                return;
-        jsonw_object(j, "collected");
-        for (size_t i = 0; i < m->n_collected; i++) {
-                const struct collected *c = &m->collected[i];
-                jsonw_object(j, c->name);
-                jsonw_number(j, "value", c->value);
-                jsonw_text_or_null(j, "unit", c->unit);
-                jsonw_number(j, "time", clock_to_seconds(c->wall_ns));
-                jsonw_end(j);
-        }
-        jsonw_end(j);
-}
-
 void api_now(const struct live_moment *m, const char *version, struct strbuf *out)
 {
         struct jsonw j = {.out = out};
@@ -188,7 +172,7 @@ void api_now(const struct live_moment *m, const char *version, struct strbuf *ou
         jsonw_text(&j, "program", "assay");
         jsonw_text(&j, "version", version);
         jsonw_number(&j, "time", clock_to_seconds(m->frame.wall_ns));
-        put_collected_values(&j, m);
+        collected_json_member(&j, m->collected, m->n_collected);
         jsonw_array(&j, "gpus");
         for (size_t i = 0; i < m->n; i++)
                 put_gpu(&j, m, &m->gpus[i]);

@@ -392,3 +392,15 @@ def test_other_files(tmp_path):
     assert "nothing" in str(raised.value)
     with pytest.raises(assay.AssayError):
         tour.report("odt")
+
+
+def test_numbers_of_ones_own(tmp_path):
+    """A list of commands; what cannot be one is refused at the start."""
+    with assay.Monitor(interval=0.1, session=tmp_path / "run.assay", collect=["queue=echo 42 jobs", "plain=echo 7"]) as monitor:
+        end = time.monotonic() + 20
+        while {"queue", "plain"} - set(monitor.columns("user_metrics")["name"]) and time.monotonic() < end:
+            time.sleep(0.1)
+    found = assay.open_session(tmp_path / "run.assay").columns("user_metrics")
+    assert set(zip(found["name"], found["value"])) == {("queue", 42), ("plain", 7)}
+    with pytest.raises(ValueError, match="collect"):
+        assay.Monitor(collect="no name", session=tmp_path / "other.assay").start()

@@ -12,6 +12,7 @@ import pytest
 
 from conftest import ROOT, clean_env
 from serving import Server
+from test_schema import check, schema_of
 
 TOUR = ROOT / "docs/example/tour.assay"
 
@@ -149,3 +150,18 @@ def test_a_config_file_and_the_command_line_are_not_mixed(program, tmp_path):
     assert kept(path, "typed") and not kept(path, "filed")
     run(program, tmp_path / "b.assay", seconds=1.2, env={"HOME": str(tmp_path)})
     assert kept(tmp_path / "b.assay", "filed")
+
+
+def test_once_shows_the_newest_of_each(assay, program):
+    words = ("--collect", "queue=echo 42 jobs", "--collect", "plain=echo 7", "--collect", "bad=echo words")
+    done = assay("once", TOUR, *words)
+    assert done.returncode == 0 and re.search(r"^collected: (queue 42 jobs, plain 7|plain 7, queue 42 jobs)$", done.stdout, re.M)
+    assert "--collect: 'bad' gives nothing: a line that is not a number" in done.stderr
+    for source in ([TOUR], []):
+        told = json.loads(assay("once", *source, "--json", *words).stdout)
+        assert {name: (c["value"], c["unit"]) for name, c in told["collected"].items()} == {"queue": (42, "jobs"), "plain": (7, None)}
+        check(schema_of(program, "once"), [told], "moment")
+    done = assay("once", TOUR, "--json", "--collect", "never=sleep 977")
+    assert done.returncode == 0 and "collected" not in json.loads(done.stdout) and "'never' gives nothing: no number came in time" in done.stderr
+    done = assay("once", TOUR, "--csv", *words)
+    assert done.returncode == 2 and "--collect is for the table and JSON" in done.stderr

@@ -146,7 +146,7 @@ HOSTS = {"hosts": NODES, "slurm": ("1", None), "ssh": ("/nowhere", "{name}{count
 LEVELS = {"pid": ("999999999", "{host}"), "user": ("no-such-user", "{host}"), "job": ("none", "{host}"), "cgroup": ("/no/such", "{host}"), "engine": ("nowhere", "{host}"), "levels": ("foo", "{host}"), "pss": ("", "{pss}")}
 
 USED = {
-    "once": (ONCE, {"schema": ("", None), **SOURCES, **HOSTS, **LEVELS, "flops": ("bf16", ONCE + " --json"), "poll": ("5", None), "at": ("500", None), "json": ("", None), "csv": ("", None), "focus-gpu": ("0", None),
+    "once": (ONCE, {"schema": ("", None), "collect": ("n=/nowhere", None), **SOURCES, **HOSTS, **LEVELS, "flops": ("bf16", ONCE + " --json"), "poll": ("5", None), "at": ("500", None), "json": ("", None), "csv": ("", None), "focus-gpu": ("0", None),
                     "host": ("", None), "width": ("60", None), "ascii": ("", ONCE + " --focus-gpu 0"), "weights": ("hpc", None), "missing": ("zero", "once mu.txt"), "no-profiling": ("", "once tour.txt --at 300 --json"), "crlf": ("", "once dmon.txt --csv")}),
     "export": ("export tour.txt", {"schema": ("", None), **SOURCES, **HOSTS, **LEVELS, "format": ("jsonl", None), "flops": ("bf16", "export tour.txt --format jsonl"), "poll": ("5", None), "count": ("2", None),
                "at": ("5", None), "host": ("", "export run.assay"), "weights": ("hpc", "export all tour.txt"),

@@ -137,11 +137,7 @@ void host_json_document(const struct host *h, const char *version, struct strbuf
 void host_json_append(const struct host *h, struct strbuf *out)
 {
         struct jsonw j = {.out = out, .more = true};
-        while (out->len > 0 && (out->s[out->len - 1] == '\n' || out->s[out->len - 1] == '}')) {
-                out->len--;
-                if (out->s[out->len] == '}')
-                        break;
-        }
+        jsonw_reopen(out);
         host_json_member(&j, h);
         jsonw_end(&j);
         strbuf_putc(out, '\n');
