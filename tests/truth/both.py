@@ -1,4 +1,4 @@
-"""With and without profiling counters at the same time: `python3 both.py ASSAY LABELS.csv PROGRAMS.py FOLDER [SECONDS [LIMIT]]`.
+"""With and without profiling counters at the same time: `python3 both.py ASSAY LABELS.csv programs/run.py FOLDER [SECONDS [LIMIT]]`.
 
 Each program runs once, watched by two recorders, one of which reads no counters (--no-profiling). Prints what is said first from each, and
 the recordings stay in FOLDER as NAME.assay and NAME-driver.assay.

@@ -1,4 +1,4 @@
-"""Records every program of a set: `python3 record.py ASSAY LABELS.csv PROGRAMS.py FOLDER [SECONDS [LIMIT]]`.
+"""Records every program of a set: `python3 record.py ASSAY LABELS.csv programs/run.py FOLDER [SECONDS [LIMIT]]`.
 
 Each runs SECONDS (5) after its start-up, in the order of the labels; none is begun so late that it could not end before LIMIT (300).
 One that fails, or that is cut off after MOST seconds, leaves NAME.log beside its recording, which is not to be judged.
