@@ -24,6 +24,7 @@ struct checkup {
 static void free_checkup(struct crew *crew)
 {
         struct checkup *c = (struct checkup *)crew;
+        doctor_finish(&c->doctor);
         for (size_t i = 0; i < ARRAY_LEN(c->texts); i++)
                 free(c->texts[i]);
         free(c);

@@ -186,8 +186,8 @@ static int check_asked(const struct config *config, struct err *err)
 
 static int doctor_run(const struct config *config)
 {
-        static struct doctor d;
-        static struct report r;
+        struct doctor d = {0};
+        struct report r = {0};
         struct strbuf out = {0};
         struct err err = {0};
         if (check_asked(config, &err) < 0)
@@ -201,6 +201,7 @@ static int doctor_run(const struct config *config)
                 write_text(&r, width, &out);
         print_text(&out);
         strbuf_finish(&out);
+        doctor_finish(&d);
         return r.counters || r.kernel ? EXIT_FINE : EXIT_NO_SOURCE;
 }
 

@@ -68,30 +68,20 @@ static bool node_is_closed(const struct doctor *d, const struct drm_gpu *gpu, st
         return true;
 }
 
-size_t doctor_list_drm(const struct doctor *d, struct entity *ret, size_t max)
+struct entity doctor_drm_entity(const struct doctor *d, size_t i)
 {
-        static struct drm_gpu gpus[DRM_GPUS_MAX];
-        struct drm_passed passed;
-        size_t n = 0;
-        drm_find_gpus(d->source.root, gpus, DRM_GPUS_MAX, &n, &passed);
-        drm_number_gpus(d->source.root, select_by_intel_cards(d->get_env), gpus, n);
-        for (size_t i = 0; i < n; i++) {
-                if (i < max) {
-                        ret[i] = (struct entity){.kind = ENTITY_GPU,
-                                                 .vendor = gpus[i].brand,
-                                                 .ordinal = gpus[i].ordinal,
-                                                 .ordinals = gpus[i].ordinals,
-                                                 .index = (int32_t)i,
-                                                 .gi = -1,
-                                                 .ci = -1,
-                                                 .flat = -1};
-                        entity_set_text(&ret[i], ENTITY_TEXT_UUID, gpus[i].uuid,
-                                        strlen(gpus[i].uuid));
-                        entity_set_text(&ret[i], ENTITY_TEXT_PCI, gpus[i].pci, strlen(gpus[i].pci));
-                }
-                drm_forget_gpu(&gpus[i]);
-        }
-        return MIN(n, max);
+        const struct drm_gpu *gpu = &d->drm[i];
+        struct entity e = {.kind = ENTITY_GPU,
+                           .vendor = gpu->brand,
+                           .ordinal = gpu->ordinal,
+                           .ordinals = gpu->ordinals,
+                           .index = (int32_t)i,
+                           .gi = -1,
+                           .ci = -1,
+                           .flat = -1};
+        entity_set_text(&e, ENTITY_TEXT_UUID, gpu->uuid, strlen(gpu->uuid));
+        entity_set_text(&e, ENTITY_TEXT_PCI, gpu->pci, strlen(gpu->pci));
+        return e;
 }
 
 static bool same_model(const struct drm_gpu *a, const struct drm_gpu *b)
@@ -119,20 +109,16 @@ static void list_models(const struct drm_gpu *gpus, size_t n, struct strbuf *out
 
 void check_drm(const struct doctor *d, struct result *ret)
 {
-        static struct drm_gpu gpus[DRM_GPUS_MAX];
-        struct drm_passed passed;
         struct strbuf list = {0};
-        size_t n = 0, asleep = 0;
+        size_t n = d->n_drm, asleep = 0;
         bool reported = false;
-        drm_find_gpus(d->source.root, gpus, DRM_GPUS_MAX, &n, &passed);
         if (n == 0)
-                no_gpu(&passed, ret);
-        list_models(gpus, n, &list);
+                no_gpu(&d->drm_passed, ret);
+        list_models(d->drm, n, &list);
         for (size_t i = 0; i < n; i++) {
-                asleep += drm_is_suspended(&gpus[i]) == 1;
+                asleep += drm_is_suspended(&d->drm[i]) == 1;
                 reported =
-                    reported || node_is_closed(d, &gpus[i], ret) || too_old(d, &gpus[i], ret);
-                drm_forget_gpu(&gpus[i]);
+                    reported || node_is_closed(d, &d->drm[i], ret) || too_old(d, &d->drm[i], ret);
         }
         if (asleep > 0)
                 strbuf_putf(&list, "; %zu of %zu asleep", asleep, n);

@@ -1,4 +1,5 @@
 /* Where counters can come from besides NVML: DCGM's engine, an exporter. */
+#include "base/attr.h"
 #include "base/clock.h"
 #include "doctor/checks.h"
 #include "doctor/probe_http.h"
@@ -149,8 +150,9 @@ enum answer { ANSWER_SILENT, ANSWER_OTHER, ANSWER_PLAIN, ANSWER_COUNTERS };
 
 static enum answer ask_exporter(const struct probe_target *t, int *ret_status)
 {
-        static char text[PROBE_HTTP_MAX];
-        size_t len = probe_http(t, text, sizeof(text), ret_status);
+        CLEANUP(freep) char *text = malloc(PROBE_HTTP_MAX);
+        *ret_status = 0;
+        size_t len = text ? probe_http(t, text, PROBE_HTTP_MAX, ret_status) : 0;
         if (len == 0)
                 return ANSWER_SILENT;
         if (!memmem(text, len, EXPORTER_PREFIX, strlen(EXPORTER_PREFIX)))
@@ -236,7 +238,7 @@ static void check_list(const struct hostlist *list, const char *token, struct re
 
 void check_exporter(const struct doctor *d, struct result *ret)
 {
-        static char token[TOKEN_MAX];
+        char token[TOKEN_MAX];
         struct hostlist list = {.addresses = true};
         struct probe_target t = {EXPORTER_HOST, EXPORTER_PORT, "/metrics", NULL};
         struct err err = {0};

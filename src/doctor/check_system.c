@@ -36,18 +36,17 @@ static void pass_over_slices(struct selection *s)
 /* False when the list names a GPU that is not here; token says which. */
 static bool names_what_exists(const struct doctor *d, struct selection *s, char *token, size_t size)
 {
-        static struct entity others[DCGM_GPUS_MAX];
         size_t n = d->nvml.count > 0 ? d->nvml.count : d->n_gpus;
-        size_t n_others = d->n_drm > 0 ? doctor_list_drm(d, others, ARRAY_LEN(others)) : 0;
-        if (n + n_others == 0)
+        if (n + d->n_drm == 0)
                 return true; /* of no GPU there is nothing to say */
         for (size_t i = 0; i < n; i++) {
                 struct entity e = entity_at(d, i);
                 select_includes(s, &e);
         }
-        for (size_t i = 0; i < n_others; i++) {
-                others[i].index += (int32_t)n;
-                select_includes(s, &others[i]);
+        for (size_t i = 0; i < d->n_drm; i++) {
+                struct entity e = doctor_drm_entity(d, i);
+                e.index += (int32_t)n;
+                select_includes(s, &e);
         }
         pass_over_slices(s);
         return !select_unmatched(s, token, size);

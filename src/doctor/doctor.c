@@ -1,12 +1,13 @@
 #include "doctor/doctor.h"
 
 #include "doctor/checks.h"
-#include "read/drm/gpu.h"
+#include "entity/select.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct check checks[] = {
@@ -102,21 +103,28 @@ static size_t count_pci(const struct doctor *d)
         return n;
 }
 
-static size_t count_drm(const struct doctor *d)
+static void find_drm(struct doctor *d)
 {
-        static struct drm_gpu gpus[DRM_GPUS_MAX];
-        struct drm_passed passed;
-        size_t n = 0;
-        drm_find_gpus(d->source.root, gpus, DRM_GPUS_MAX, &n, &passed);
-        for (size_t i = 0; i < n; i++)
-                drm_forget_gpu(&gpus[i]);
-        return n;
+        d->drm = calloc(DRM_GPUS_MAX, sizeof(*d->drm));
+        if (!d->drm)
+                return;
+        drm_find_gpus(d->source.root, d->drm, DRM_GPUS_MAX, &d->n_drm, &d->drm_passed);
+        drm_number_gpus(d->source.root, select_by_intel_cards(d->get_env), d->drm, d->n_drm);
 }
 
 void doctor_prepare(struct doctor *d)
 {
-        d->n_drm = count_drm(d);
+        find_drm(d);
         d->n_pci = count_pci(d);
         d->n_gpus = local_gpus_list(d->source.root, d->gpus, ARRAY_LEN(d->gpus));
         nvml_probe(d->source.nvml_lib, &d->nvml);
+}
+
+void doctor_finish(struct doctor *d)
+{
+        for (size_t i = 0; i < d->n_drm; i++)
+                drm_forget_gpu(&d->drm[i]);
+        free(d->drm);
+        d->drm = NULL;
+        d->n_drm = 0;
 }

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "doctor/probe_nvml.h"
 #include "read/dcgm/local.h"
+#include "read/drm/gpu.h"
 #include "read/source.h"
 
 enum outcome {
@@ -30,8 +31,10 @@ struct doctor {
         struct nvml_probe nvml;
         struct local_gpu gpus[DCGM_GPUS_MAX]; /* as the driver lists them */
         size_t n_gpus;
-        size_t n_pci; /* NVIDIA GPUs on the PCI bus */
-        size_t n_drm; /* GPUs with a driver of the kernel's own */
+        size_t n_pci;        /* NVIDIA GPUs on the PCI bus */
+        struct drm_gpu *drm; /* GPUs with a driver of the kernel's own; the doctor's */
+        size_t n_drm;
+        struct drm_passed drm_passed;
 };
 
 struct check {
@@ -51,14 +54,15 @@ bool check_is_of(const struct check *c, const char *backend);
 /* Gathers what several checks need; d->source and what follows it up to rows are filled already.
  * Takes a few seconds when a driver hangs, not more. */
 void doctor_prepare(struct doctor *d);
+void doctor_finish(struct doctor *d);
 
 /* For the checks: fill a result. */
 void result_say(struct result *f, enum outcome outcome, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void result_remedy(struct result *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Reads a small file below the root. False when it cannot be read; cut at size - 1. */
 bool doctor_read(const struct doctor *d, const char *path, char *buf, size_t size);
-/* The GPUs that the kernel shows, with their vendors' numbers. How many there are, at most max. */
-size_t doctor_list_drm(const struct doctor *d, struct entity *ret, size_t max);
+/* One of the GPUs that the kernel shows, with its vendor's number. */
+struct entity doctor_drm_entity(const struct doctor *d, size_t i);
 /* NVML's GPM gives samples on at least one GPU. */
 bool doctor_gpm_works(const struct doctor *d);
 /* No driver and no library: one result says so, the others stay silent. */
