@@ -2,6 +2,7 @@
 
 #include "app/lines.h"
 #include "app/mfu.h"
+#include "app/serving_lines.h"
 #include "app/setup.h"
 #include "app/stall_causes.h"
 #include "app/thresholds.h"
@@ -149,7 +150,7 @@ static int sum_servings(const struct config *config, struct run_summary *r, stru
                 serving_sums_add(sums, f);
         pipeline_close(p);
         serving_sums_total(sums, r->servings);
-        return got;
+        return got < 0 ? got : serving_lines_find(r->in.gpus, r->servings, err);
 }
 
 /* A monitor's files of GPUs may hold nothing but what nvidia-smi had to complain about. */

@@ -49,9 +49,11 @@ struct top {
         const struct host *host; /* NULL: none */
         struct engine_status status;
         const struct frame *frame;
-        char awaited[128];               /* the GPUs that the kernel names */
-        const struct stack_live *stacks; /* NULL: none are examined, or not yet */
-        struct where where;              /* lines behind the limiter of the GPU in focus */
+        char awaited[128];                       /* the GPUs that the kernel names */
+        const struct stack_live *stacks;         /* NULL: none are examined, or not yet */
+        struct where server_lines[SERVINGS_MAX]; /* of front ends that limit their servers */
+        int64_t server_lines_ns;                 /* of the picture they were made of */
+        struct where where;                      /* lines behind the limiter of the GPU in focus */
         struct {
                 uint32_t slot;
                 uint8_t limiter;
@@ -116,6 +118,7 @@ static struct ui_data gather_ui_data(struct top *t)
             .awaited = t->awaited,
             .stacks = t->stacks,
             .where = &t->where,
+            .server_lines = t->server_lines,
             .checks = checks,
             .n_checks = n_checks,
             .checking = t->checkup && !t->checked,
@@ -399,6 +402,30 @@ static void find_lines(struct top *t, const struct ui_data *data)
                 t->where.n = 0;
 }
 
+static void find_front_line(const struct stack_live *stacks, int32_t front, struct where *ret)
+{
+        struct where_process w;
+        int r = where_process_begin(&w, front);
+        if (r == 0)
+                r = where_process_add(&w, &stacks->log, &stacks->window);
+        if (where_process_end(&w, &stacks->log, ret) < 0 || r < 0)
+                ret->n = 0;
+}
+
+/* Likewise of the processes that limit their servers. */
+static void find_server_lines(struct top *t)
+{
+        if (!t->frame || (t->stacks && t->server_lines_ns == t->stacks->mono_ns))
+                return;
+        t->server_lines_ns = t->stacks ? t->stacks->mono_ns : 0;
+        for (size_t i = 0; i < t->frame->n_servings; i++) {
+                const struct served *s = &t->frame->servings[i];
+                t->server_lines[i].n = 0;
+                if (t->stacks && s->limit == SERVING_LIMIT_HOST && s->s.front > 0)
+                        find_front_line(t->stacks, s->s.front, &t->server_lines[i]);
+        }
+}
+
 static void top_draw(struct top *t)
 {
         choose_focus(t);
@@ -408,6 +435,7 @@ static void top_draw(struct top *t)
         t->stacks = engine_stacks(t->engine, t->frame);
         struct ui_data data = gather_ui_data(t);
         find_lines(t, &data);
+        find_server_lines(t);
         note_trouble(t);
         note_dumps(t);
         if (ui_update(&t->ui, &data) < 0) {

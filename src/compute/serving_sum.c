@@ -18,9 +18,16 @@ static struct value mean_value(const struct serving_mean *m)
         return m->seconds > 0 ? value_ok(m->sum / m->seconds) : value_missing(STATE_NONE);
 }
 
-static void serving_sum_add(struct serving_sum *sum, const struct served *now, double seconds)
+static void serving_sum_add(struct serving_sum *sum, const struct served *now, int64_t mono_ns,
+                            double seconds)
 {
         sum->last = *now;
+        if (now->limit == SERVING_LIMIT_HOST && now->s.front > 0) {
+                sum->front = now->s.front;
+                sum->host_to_ns = mono_ns;
+                if (sum->host_from_ns == 0)
+                        sum->host_from_ns = mono_ns;
+        }
         sum->seconds += seconds;
         sum->limit_s[now->limit] += seconds;
         sum->full_s[now->full] += seconds;
@@ -41,7 +48,7 @@ void serving_sums_add(struct serving_sums *s, const struct frame *frame)
         if (frame->n_servings > s->n)
                 s->n = frame->n_servings;
         for (size_t i = 0; i < frame->n_servings; i++)
-                serving_sum_add(&s->list[i], &frame->servings[i],
+                serving_sum_add(&s->list[i], &frame->servings[i], frame->mono_ns,
                                 seconds > 0 && seconds < TICK_MAX_S ? seconds : 0);
 }
 
@@ -79,6 +86,9 @@ static void serving_sum_total(const struct serving_sum *s, struct serving_total 
         ret->prompt_tokens = amount_of(s, SERVING_PROMPT);
         ret->requests = amount_of(s, SERVING_REQUESTS);
         ret->preemptions = amount_of(s, SERVING_PREEMPTIONS);
+        ret->front = m->limit == SERVING_LIMIT_HOST ? s->front : 0;
+        ret->host_from_ns = s->host_from_ns;
+        ret->host_to_ns = s->host_to_ns;
         /* Of all energy, also of the time in which nothing was generated. */
         if (ret->joules > 0)
                 m->v[SERVED_TOKENS_PER_JOULE] = value_ok(ret->tokens / ret->joules);

@@ -13,6 +13,8 @@ struct serving_sum {
         double seconds, limit_s[SERVING_LIMIT_COUNT], full_s[SERVED_UNIT_COUNT], size_s[3];
         double queued_s, driver_s;
         double joules;
+        int32_t front;
+        int64_t host_from_ns, host_to_ns; /* when the host was the limit; 0: never */
         struct serving_mean engine[SERVING_COUNT], joined[SERVED_COUNT];
 };
 

@@ -493,6 +493,37 @@ int where_find_now(const struct process_list *list, const struct stack_log *log,
         return r;
 }
 
+int where_process_begin(struct where_process *w, int32_t pid)
+{
+        static const char label[] = "front";
+        struct process p = {.pid = pid};
+        const struct process_list list = {.list = &p, .n = 1};
+        *w = (struct where_process){.stretch.limit.limiter = LIMITER_HOST_CODE};
+        snprintf(p.gpu, sizeof(p.gpu), "%s", label);
+        snprintf(w->gpu.source_label, sizeof(w->gpu.source_label), "%s", label);
+        w->list = (struct stretch_list){.n = 1, .list = &w->stretch, .gpus = &w->gpu, .n_gpus = 1};
+        gpu_set_add(&w->stretch.gpus, 0);
+        return where_see_processes(&w->finder, &list);
+}
+
+int where_process_add(struct where_process *w, const struct stack_log *log,
+                      const struct stack_window *window)
+{
+        int r = 0;
+        for (size_t i = 0; r == 0 && i < window->n; i++)
+                r = add_count(&w->finder, &w->list, 0, log, &window->counts[i]);
+        return r;
+}
+
+int where_process_end(struct where_process *w, const struct stack_log *log, struct where *ret)
+{
+        size_t all = 0;
+        ret->n = 0;
+        int r = find_where(&w->finder, log, &w->list, is_stretch, &all, LIMITER_HOST_CODE, ret);
+        where_finish(&w->finder);
+        return r;
+}
+
 void where_finish(struct where_finder *w)
 {
         free(w->roles);

@@ -66,3 +66,19 @@ int where_find_now(const struct process_list *list, const struct stack_log *log,
                    const struct stack_window *window, const char *gpu, enum limiter limiter,
                    struct where *ret);
 void where_finish(struct where_finder *w);
+
+/* The lines of one process, whether or not it uses a GPU. It must stay where it is. */
+struct where_process {
+        struct where_finder finder;
+        struct stretch stretch;
+        struct stretch_gpu gpu;
+        struct stretch_list list;
+};
+
+/* 0 or -ENOMEM; where_process_end it in any case. */
+int where_process_begin(struct where_process *w, int32_t pid);
+/* Always of the same log. 0 or -ENOMEM. */
+int where_process_add(struct where_process *w, const struct stack_log *log,
+                      const struct stack_window *window);
+/* What it does with its CPU time, or where its main thread is. 0 or -ENOMEM. */
+int where_process_end(struct where_process *w, const struct stack_log *log, struct where *ret);

@@ -90,7 +90,17 @@ unsigned host_view_levels_of(const struct host_view *v, int32_t pid)
 
 size_t host_view_servers(const struct host_view *v, struct host_server *list, size_t max)
 {
-        return host_servers(v->reader, list, max);
+        const struct host *now = &v->hosts[v->now];
+        size_t n = host_servers(v->reader, list, max);
+        for (size_t i = 0; i < now->n_servings && n < max; i++) {
+                int32_t front = now->servings[i].front;
+                bool is_new = front > 0;
+                for (size_t k = 0; k < n && is_new; k++)
+                        is_new = list[k].pid != front;
+                if (is_new)
+                        list[n++] = (struct host_server){.pid = front, .holds = true};
+        }
+        return n;
 }
 
 static size_t find_gpu(const struct gpu_use *u, int32_t index)

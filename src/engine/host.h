@@ -16,7 +16,7 @@ int host_view_tick(struct host_view *v, struct host **ret, struct err *err);
 /* Waits until the model servers that are named were asked twice; at most so long. False when none
  * are asked at all. */
 bool host_view_settle(struct host_view *v, int64_t patience_ns);
-/* As host_servers, of the last tick. */
+/* As host_servers, of the last tick; with the front ends of model servers that were busy. */
 size_t host_view_servers(const struct host_view *v, struct host_server *list, size_t max);
 /* As host_levels_of. */
 unsigned host_view_levels_of(const struct host_view *v, int32_t pid);

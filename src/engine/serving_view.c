@@ -100,6 +100,7 @@ static void fill_serving(struct serving_view *v, size_t i)
         snprintf(s->url, sizeof(s->url), "%s", t->url);
         s->present = t->answered;
         s->pid = t->pid;
+        s->front = t->front;
         s->why[0] = '\0';
         if (!t->answered) {
                 v->has_before[i] = false;

@@ -68,7 +68,8 @@ struct serving {
         char why[SERVING_TEXT_MAX];  /* when not present: the reason */
         char gpus[SERVING_TEXT_MAX]; /* labels of its GPUs, "0,1"; "" when that is unknown */
         int32_t pid;                 /* the process that listens; 0 when that is unknown */
-        int64_t mono_ns;             /* when it answered last */
+        int32_t front; /* of its processes without a GPU, the one that was last busy; 0 likewise */
+        int64_t mono_ns;     /* when it answered last */
         int64_t interval_ns; /* rates and means are over this long; 0 at the first reading */
         struct value v[SERVING_COUNT];
 };

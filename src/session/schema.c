@@ -45,7 +45,7 @@ static const char host_tables[] =
     "CREATE TABLE level_note(tick INTEGER, level INTEGER, name TEXT, why TEXT,"
     " PRIMARY KEY(tick, level)) WITHOUT ROWID;"
     "CREATE TABLE serving_note(tick INTEGER, item INTEGER, engine TEXT, url TEXT, model TEXT,"
-    " gpus TEXT, why TEXT, PRIMARY KEY(tick, item)) WITHOUT ROWID;"
+    " gpus TEXT, why TEXT, front INTEGER, PRIMARY KEY(tick, item)) WITHOUT ROWID;"
     "CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, start_ns INTEGER,"
     " type INTEGER, gpu TEXT, user TEXT, grp TEXT, slurm_job TEXT, container TEXT, command TEXT,"
     " child INTEGER, framework TEXT);"

@@ -13,6 +13,7 @@ static void fill_note(const struct serving *s, struct serving_note *ret)
 {
         memset(ret, 0, sizeof(*ret)); /* notes are compared whole */
         ret->kind = s->kind;
+        ret->front = s->front;
         snprintf(ret->url, sizeof(ret->url), "%s", s->url);
         snprintf(ret->model, sizeof(ret->model), "%s", s->model);
         snprintf(ret->gpus, sizeof(ret->gpus), "%s", s->gpus);
@@ -54,7 +55,7 @@ int serving_notes_write(struct session *s, struct serving_notes *n)
                 const struct serving_note *note = &n->list[i];
                 struct statement q =
                     db_prepare(&s->db, DB_PUT_SERVING,
-                               "INSERT OR REPLACE INTO serving_note VALUES(?,?,?,?,?,?,?)");
+                               "INSERT OR REPLACE INTO serving_note VALUES(?,?,?,?,?,?,?,?)");
                 db_bind_int(&q, (int64_t)note->tick);
                 db_bind_int(&q, note->item);
                 db_bind_text(&q, engine_name(note->kind));
@@ -62,6 +63,7 @@ int serving_notes_write(struct session *s, struct serving_notes *n)
                 db_bind_text(&q, note->model[0] ? note->model : NULL);
                 db_bind_text(&q, note->gpus[0] ? note->gpus : NULL);
                 db_bind_text(&q, note->why[0] ? note->why : NULL);
+                db_bind_int(&q, note->front);
                 r = db_run(&q);
         }
         n->noted = n->n;
@@ -109,6 +111,8 @@ static bool add_note_read(struct serving_cursor *c, sqlite3_stmt *h)
         db_take_name(h, 4, n->model, sizeof(n->model));
         db_take_name(h, 5, n->gpus, sizeof(n->gpus));
         db_take_name(h, 6, n->why, sizeof(n->why));
+        int64_t front = sqlite3_column_int64(h, 7);
+        n->front = front > 0 && front <= INT32_MAX ? (int32_t)front : 0;
         c->n++;
         return true;
 }
@@ -121,10 +125,11 @@ int serving_cursor_open(struct session_reader *r, struct serving_cursor **ret)
         if (!c)
                 return -ENOMEM;
         if (session_has_table(r, "serving_note")) {
-                q.r = sqlite3_prepare_v2(r->db.h,
-                                         "SELECT tick, item, engine, url, model, gpus, why FROM"
-                                         " serving_note WHERE tick >= 0 ORDER BY tick, item",
-                                         -1, &q.h, NULL);
+                q.r = sqlite3_prepare_v2(
+                    r->db.h,
+                    "SELECT tick, item, engine, url, model, gpus, why, front FROM"
+                    " serving_note WHERE tick >= 0 ORDER BY tick, item",
+                    -1, &q.h, NULL);
                 while ((got = db_step(&q)) > 0 && c->n < NOTES_READ_MAX) {
                         if (!add_note_read(c, q.h)) {
                                 got = -ENOMEM;
@@ -146,6 +151,7 @@ static void apply_note(const struct serving_note *n, struct host *h)
         struct serving *s = &h->servings[n->item];
         s->kind = n->kind;
         s->present = n->why[0] == '\0';
+        s->front = n->front;
         memcpy(s->url, n->url, sizeof(s->url));
         memcpy(s->model, n->model, sizeof(s->model));
         memcpy(s->gpus, n->gpus, sizeof(s->gpus));

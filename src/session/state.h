@@ -99,6 +99,7 @@ struct serving_note {
         uint64_t tick;
         enum engine_kind kind;
         uint8_t item;
+        int32_t front; /* as in struct serving */
         char url[SERVING_TEXT_MAX], model[SERVING_TEXT_MAX], gpus[SERVING_TEXT_MAX];
         char why[SERVING_TEXT_MAX]; /* "" while it answers */
 };

@@ -214,6 +214,72 @@ def test_the_page_and_its_interface_have_the_server(program, play, tmp_path):
     assert e["limit"]["limiter"] == "batch.small" and e["hardware"]["gpus"] == 1
 
 
+# --- the line of a front end -----------------------------------------------------------------------
+
+FRONT = """
+import http.server, os, sys, threading
+text = open(sys.argv[1], "rb").read()
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *args):
+        pass
+
+def split_words(words):
+    return sum(hash(w) for w in words.split() * 50)
+
+try:
+    os.nice(-15)  # it keeps its core where others want it, too
+except OSError:
+    pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print(server.server_address[1], flush=True)
+while True:
+    split_words("what a slow tokenizer " * 9)
+"""
+
+
+@pytest.fixture
+def front(tmp_path):
+    """A process that answers as vLLM does, whose main thread never rests; its address and its pid."""
+    (tmp_path / "front.py").write_text(FRONT)
+    p = subprocess.Popen([sys.executable, str(tmp_path / "front.py"), str(FIXTURES / "engines" / "vllm.prom")], stdout=subprocess.PIPE, text=True)
+    yield f"http://127.0.0.1:{int(p.stdout.readline())}/metrics", p.pid
+    p.kill()
+    p.wait()
+
+
+@pytest.mark.slow
+def test_a_host_that_limits_is_told_by_its_line(assay, program, play, front, tmp_path):
+    """The GPU rests, and the front end does not: report and top say in which line it is."""
+    url, pid = front
+    idle = play(arrivals=0.5, prompt=50, output=20)
+    said = f"its process {pid}: "
+    for attempt in range(3):  # on a busy machine it may not get its core
+        file = str(tmp_path / f"{attempt}.assay")
+        assert assay("record", "-q", "-o", file, "--duration", "8", "--source", idle.gpu, "--engine", url).returncode == 0
+        done = json.loads(assay("report", "--format", "json", file).stdout)["engines"][0]
+        if done["front_end"]:
+            break
+    assert done["limit"]["limiter"] == "host" and done["front_end"].startswith(said), done
+    assert re.search(r"% of its CPU time in front.py:\d+ split_words", done["front_end"]), done
+    text = " ".join(assay("report", file).stdout.split())
+    assert said in text and "split_words" in text
+    assert "split_words" in assay("report", "--format", "html", file).stdout
+    t = Terminal(program, tmp_path, width=160, height=40)
+    try:
+        t.start(f"--view job --source {idle.gpu} --engine {url}", show="vLLM at 127.0.0.1")
+        t.wait("split_words", timeout=30)
+        assert said in t.screen()
+    finally:
+        t.close()
+
+
 # --- beside the driver ----------------------------------------------------------------------------
 
 @pytest.fixture

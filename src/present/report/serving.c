@@ -52,21 +52,24 @@ bool report_serving_line(const struct serving_total *t, unsigned line, struct st
                         strbuf_putf(out, ": %s", serving_try(&t->mean));
                 return true;
         case 2:
-                put_shares(t, out);
+                serving_put_front(out, t->front, &t->where);
                 return true;
         case 3:
-                serving_put_load(out, &t->mean.s);
+                put_shares(t, out);
                 return true;
         case 4:
-                serving_put_latency(out, &t->mean.s);
+                serving_put_load(out, &t->mean.s);
                 return true;
         case 5:
-                serving_put_headroom(out, &t->mean);
+                serving_put_latency(out, &t->mean.s);
                 return true;
         case 6:
-                serving_put_yield(out, &t->mean);
+                serving_put_headroom(out, &t->mean);
                 return true;
         case 7:
+                serving_put_yield(out, &t->mean);
+                return true;
+        case 8:
                 put_amounts(t, out);
                 return true;
         default:
@@ -108,6 +111,15 @@ void report_html_servings(const struct report *r, struct strbuf *out)
         strbuf_finish(&line);
 }
 
+/* What the front end did while it was the limit, in words; null where that is unknown. */
+static void put_front(struct jsonw *j, const struct serving_total *t)
+{
+        struct strbuf text = {0};
+        serving_put_front(&text, t->front, &t->where);
+        jsonw_text_or_null(j, "front_end", text.len > 0 ? strbuf_str(&text) : NULL);
+        strbuf_finish(&text);
+}
+
 void report_json_servings(const struct report *r, struct jsonw *j)
 {
         if (!r->servings || r->servings->n == 0)
@@ -118,6 +130,7 @@ void report_json_servings(const struct report *r, struct jsonw *j)
                 jsonw_line(j);
                 jsonw_object(j, NULL);
                 jsonw_served_members(j, &t->mean);
+                put_front(j, t);
                 jsonw_number(j, "seconds", t->seconds);
                 jsonw_object(j, "limiter_seconds");
                 for (enum serving_limiter k = 0; k < SERVING_LIMIT_COUNT; k++) {

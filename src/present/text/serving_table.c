@@ -1,6 +1,7 @@
 #include "present/text/serving_table.h"
 
 #include "present/serving_words.h"
+#include "present/text/where.h"
 
 #include <string.h>
 
@@ -27,6 +28,14 @@ static void put_line(struct strbuf *out, struct strbuf *line, unsigned width)
 {
         serving_put_wrapped(out, strbuf_str(line), INDENT, width);
         strbuf_clear(line);
+}
+
+void serving_put_front(struct strbuf *out, int32_t front, const struct where *where)
+{
+        if (front <= 0 || where->n == 0)
+                return;
+        strbuf_putf(out, "its process %d: ", front);
+        where_put(out, where);
 }
 
 void serving_table_write(const struct served *list, size_t n, unsigned width, struct strbuf *out)

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "present/serving_words.h"
+#include "present/text/serving_table.h"
 #include "present/tui/widgets.h"
 
 #include <string.h>
@@ -21,7 +22,8 @@ static void put_join(struct strbuf *out)
                 strbuf_puts(out, ", ");
 }
 
-static void draw_server(struct ui *ui, const struct served *s, struct canvas *c, struct area a)
+static void draw_server(struct ui *ui, const struct served *s, const struct where *line,
+                        struct canvas *c, struct area a)
 {
         const struct style title = {INK_TITLE, 0, ATTR_BOLD}, plain = {.fg = INK_TEXT};
         strbuf_clear(&ui->text);
@@ -39,6 +41,11 @@ static void draw_server(struct ui *ui, const struct served *s, struct canvas *c,
         draw_text(ui, c, a, 3, plain);
         if (serving_try(s)[0])
                 strbuf_putf(&ui->text, "try: %s", serving_try(s));
+        /* Where it is known what the front end does, that says more than what to try. */
+        if (line && s->limit == SERVING_LIMIT_HOST && line->n > 0) {
+                strbuf_clear(&ui->text);
+                serving_put_front(&ui->text, s->s.front, line);
+        }
         a.y++;
         draw_text(ui, c, a, 3, (struct style){.fg = INK_DIM});
 }
@@ -59,7 +66,8 @@ struct area servings_draw(struct ui *ui, const struct ui_data *d, struct canvas 
         int room = a.h / 2;
         for (size_t i = 0; i < n && room >= LINES; i++) {
                 struct area part = {a.x, a.y, a.w, LINES};
-                draw_server(ui, &d->frame->servings[i], c, part);
+                draw_server(ui, &d->frame->servings[i],
+                            d->server_lines ? &d->server_lines[i] : NULL, c, part);
                 a.y += LINES + 1;
                 a.h -= LINES + 1;
                 room -= LINES + 1;

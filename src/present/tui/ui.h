@@ -71,11 +71,12 @@ struct ui_data {
         bool asking_processes;                /* they come with the next sample */
         const struct host *host;              /* NULL: nobody gives any */
         int64_t host_old_ns;                  /* since when it gives nothing new; 0 while it does */
-        const char *awaited;             /* the GPUs that the kernel names, before any sample */
-        const struct stack_live *stacks; /* of the processes; NULL: nobody examines them */
-        const struct where *where;       /* lines behind the chosen GPU's limiter; or NULL */
-        bool read_only;                  /* no signals */
-        const struct ui_check *checks;   /* NULL: none were made */
+        const char *awaited;              /* the GPUs that the kernel names, before any sample */
+        const struct stack_live *stacks;  /* of the processes; NULL: nobody examines them */
+        const struct where *where;        /* lines behind the chosen GPU's limiter; or NULL */
+        const struct where *server_lines; /* of the frame's model servers; or NULL */
+        bool read_only;                   /* no signals */
+        const struct ui_check *checks;    /* NULL: none were made */
         size_t n_checks;
         bool checking;                /* more are to come */
         const struct ui_part *phases; /* of a recording, in order of their beginnings */

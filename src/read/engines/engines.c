@@ -18,6 +18,7 @@
 
 /* The CPU time of a server's front ends. Which is the busiest may change, so growth is added up. */
 struct front_times {
+        int64_t mono_ns;
         int32_t pids[ENGINE_FRONTS_MAX];
         struct value before[ENGINE_FRONTS_MAX];
         struct value sum;
@@ -181,17 +182,29 @@ static struct value cpu_time(const struct engines *e, const char *path)
         return value_ok((double)st.own * e->tick_s);
 }
 
+/* How long it ran or waited for a CPU that others had: where the kernel does not count that, how
+ * long it ran. */
 static struct value main_thread_time(const struct engines *e, int32_t pid)
 {
-        char path[64];
+        char path[64], text[128];
+        struct proc_schedstat st;
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, pid);
+        ssize_t n = files_read(e->root, path, text, sizeof(text));
+        if (n > 0 && procfs_schedstat(text, (size_t)n, &st) == 0)
+                return value_ok((double)(st.cpu_ns + st.queued_ns) * 1e-9);
         snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, pid);
         return cpu_time(e, path);
 }
 
-/* Adds what the busiest of the main threads used since the last time; its pid, 0 for none. */
-static int32_t add_front_time(struct front_times *t, const struct engine_family *f,
+#define FRONT_BUSY 0.5 /* of the time */
+
+/* Adds what the busiest of the main threads used since the last time; its pid, 0 where none was
+ * busy. */
+static int32_t add_front_time(struct front_times *t, const struct engine_family *f, int64_t now_ns,
                               const struct value now[ENGINE_FRONTS_MAX])
 {
+        double seconds = clock_to_seconds(now_ns - t->mono_ns);
+        t->mono_ns = now_ns;
         double most = -1;
         int32_t busiest = 0;
         for (size_t i = 0; i < f->n; i++) {
@@ -208,7 +221,7 @@ static int32_t add_front_time(struct front_times *t, const struct engine_family 
                 t->sum = now[0];
         else if (most > 0)
                 t->sum.v += most;
-        return busiest;
+        return most >= FRONT_BUSY * seconds ? busiest : 0;
 }
 
 /* What the processes that take the requests cost: a small file each, and one more. */
@@ -219,7 +232,8 @@ static void read_processes(struct engines *e, size_t i)
         struct value now[ENGINE_FRONTS_MAX];
         char path[64];
         t->head = f->head;
-        t->front = 0;
+        if (f->n == 0)
+                t->front = 0;
         if (t->pid == 0)
                 return;
         snprintf(path, sizeof(path), "/proc/%d/stat", t->pid);
@@ -232,7 +246,8 @@ static void read_processes(struct engines *e, size_t i)
         for (size_t k = 0; k < f->n; k++)
                 now[k] = main_thread_time(e, f->fronts[k]);
         if (f->n > 0) {
-                t->front = add_front_time(&e->fronts[i], f, now);
+                int32_t busy = add_front_time(&e->fronts[i], f, t->reading.mono_ns, now);
+                t->front = busy > 0 ? busy : t->front;
                 t->reading.v[SERVING_CPU_MAIN_TIME] = e->fronts[i].sum;
         }
 }

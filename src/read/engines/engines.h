@@ -19,8 +19,8 @@ struct engine_target {
         const char *url; /* for people: without user, password and query */
         int32_t pid;     /* the process of this host that listens there; 0 when that is unknown */
         int32_t head;    /* the first one of its processes; 0 likewise */
-        int32_t
-            front; /* of those without a GPU, the one whose main thread was busiest; 0 likewise */
+        int32_t front; /* of those without a GPU, the one whose main thread was busy for half of the
+                        * time last; 0 likewise */
         struct serving_reading reading;
         bool answered; /* the last time that it was asked */
         char why[SERVING_TEXT_MAX];
