@@ -10,6 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A number that is older than both is none of now. */
+#define OLD_NS (60 * NS_PER_S)
+#define OLD_BEATS 3
+
 /* One that is asked for. */
 struct asked {
         char name[COLLECTED_NAME_MAX];
@@ -19,6 +23,7 @@ struct asked {
 struct collect_now {
         struct collector *collector;
         collecting_say *say;
+        int64_t interval_ns;
         pthread_mutex_t lock; /* what follows */
         pthread_cond_t news;
         struct asked asked[COLLECTED_MAX];
@@ -88,7 +93,7 @@ int collect_now_start(const struct config *config, collecting_say *say, struct c
         c->n_asked = cc.list.n;
         for (size_t i = 0; i < cc.list.n; i++)
                 snprintf(c->asked[i].name, sizeof(c->asked[i].name), "%s", cc.list.items[i].name);
-        cc.interval_ns = collecting_interval(config);
+        cc.interval_ns = c->interval_ns = collecting_interval(config);
         cc.arg = c;
         r = collector_open(&cc, &c->collector, err);
         if (r < 0)
@@ -118,9 +123,13 @@ size_t collect_now_read(struct collect_now *c, struct collected ret[COLLECTED_MA
 {
         if (!c)
                 return 0;
+        size_t n = 0;
+        int64_t oldest = clock_mono_ns() - MAX(OLD_NS, OLD_BEATS * c->interval_ns);
         pthread_mutex_lock(&c->lock);
-        size_t n = c->n;
-        memcpy(ret, c->list, n * sizeof(*ret));
+        for (size_t i = 0; i < c->n; i++) {
+                if (c->list[i].mono_ns >= oldest)
+                        ret[n++] = c->list[i];
+        }
         pthread_mutex_unlock(&c->lock);
         return n;
 }

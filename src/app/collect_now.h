@@ -11,7 +11,7 @@ int collect_now_start(const struct config *config, collecting_say *say, struct c
                       struct err *err);
 /* Waits until each has a number, at most so long, and says which have none. */
 void collect_now_wait(struct collect_now *c, int64_t most_ns);
-/* Copies the newest of each that has one, of NULL none; returns how many. */
+/* Copies the newest of each that has one of the last minute, of NULL none; returns how many. */
 size_t collect_now_read(struct collect_now *c, struct collected ret[COLLECTED_MAX]);
 /* NULL is fine. */
 void collect_now_stop(struct collect_now *c);

@@ -189,8 +189,13 @@ static int check_columns(const struct config *config, struct err *err)
 
 static int check_use(const struct config *config, struct err *err)
 {
+        static const enum option own[] = {OPT_COLLECT};
+        bool host = config_flag(config, OPT_HOST);
         int r = check_columns(config, err);
-        if (r == 0 && !config_flag(config, OPT_HOST))
+        if (r == 0 && !(host && strcmp(config_text(config, OPT_FORMAT), "jsonl") == 0))
+                r = config_refuse(config, own, ARRAY_LEN(own), "is for JSON of the host",
+                                  "leave it out, or add --host --format jsonl", err);
+        if (r == 0 && !host)
                 r = refuse_host_options(config, "add --host, or leave it out", err);
         return r;
 }

@@ -1,10 +1,13 @@
 /* assay export --host: one row a level and tick of the host, of now or as it was recorded. */
+#include "app/collect_now.h"
 #include "app/input.h"
 #include "base/clock.h"
 #include "cmd/host.h"
+#include "cmd/recording.h"
 #include "engine/engine.h"
 #include "life/stop.h"
 #include "life/thread.h"
+#include "present/stream/collected.h"
 #include "present/stream/columns.h"
 #include "present/stream/host_csv.h"
 #include "present/stream/host_json.h"
@@ -21,7 +24,8 @@ struct host_exporter {
         const char *end;
         bool json, header_written;
         size_t n_cores, n_gpus;
-        uint64_t ticks_left; /* 0 for no limit */
+        uint64_t ticks_left;         /* 0 for no limit */
+        struct collect_now *numbers; /* of the user's own; NULL for none */
 
         /* Of now: ticks are written on the host's thread. */
         int done;              /* an eventfd: it is over, or asked to be */
@@ -35,7 +39,11 @@ struct host_exporter {
 static void write_host(struct host_exporter *e, const struct host *h)
 {
         if (e->json) {
+                struct collected list[COLLECTED_MAX];
                 host_json_rows(h, &e->out);
+                /* The line of the whole machine is the last. */
+                if (h->levels[LEVEL_SYSTEM].present)
+                        collected_json_append(list, collect_now_read(e->numbers, list), &e->out);
                 return;
         }
         if (!e->header_written) {
@@ -235,8 +243,8 @@ static int refuse_others(const struct config *config, bool recorded, struct err 
 {
         static const enum option gpus[] = {OPT_FLOPS, OPT_WEIGHTS, OPT_MISSING,     OPT_SPEED,
                                            OPT_HOSTS, OPT_SLURM,   OPT_NO_PROFILING};
-        static const enum option live[] = {OPT_GPUS, OPT_SHOW_ALL, OPT_POLL,   OPT_PID,
-                                           OPT_USER, OPT_JOB,      OPT_CGROUP, OPT_PSS};
+        static const enum option live[] = {OPT_GPUS, OPT_SHOW_ALL, OPT_POLL, OPT_PID,    OPT_USER,
+                                           OPT_JOB,  OPT_CGROUP,   OPT_PSS,  OPT_COLLECT};
         static const enum option past[] = {OPT_AT};
         int r = config_refuse(config, gpus, ARRAY_LEN(gpus), "is about GPUs, not about a host",
                               "leave it out, or --host", err);
@@ -266,9 +274,14 @@ int export_host(const struct config *config)
         e->ticks_left =
             config_flag(config, OPT_ONCE) ? 1 : (uint64_t)config_number(config, OPT_COUNT);
         e->done = -1;
+        if (collect_now_start(config, recording_say_collect, &e->numbers, &err) < 0) {
+                free(e);
+                return complain(&err);
+        }
         int status = recorded ? export_recorded(e) : export_live(e);
         if (e->hung)
                 return status; /* a thread that hangs still uses it */
+        collect_now_stop(e->numbers);
         strbuf_finish(&e->out);
         closep(&e->done);
         free(e);

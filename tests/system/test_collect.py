@@ -165,3 +165,23 @@ def test_once_shows_the_newest_of_each(assay, program):
     assert done.returncode == 0 and "collected" not in json.loads(done.stdout) and "'never' gives nothing: no number came in time" in done.stderr
     done = assay("once", TOUR, "--csv", *words)
     assert done.returncode == 2 and "--collect is for the table and JSON" in done.stderr
+
+
+def test_lines_of_the_host_have_them(program, tmp_path):
+    """In the whole machine's line alone, and no line is broken; a stream that is read as it comes."""
+    words = [program, "export", "--host", "--format", "jsonl", "--levels", "user,system", "--poll", "0.1", "--collect", "queue=echo 42 jobs"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=clean_env(tmp_path)) as p:
+        told = []
+        for line in p.stdout:
+            told.append(json.loads(line))
+            if "collected" in told[-1] or len(told) > 400:
+                break
+        p.kill()
+    assert told[-1]["level"] == "system" and told[-1]["collected"]["queue"]["value"] == 42 and not any("collected" in t for t in told[:-1])
+    check(schema_of(program, "export"), told, "host_line")
+
+
+@pytest.mark.parametrize("words", (["export", TOUR], ["export", "--host", "--count", "1"], ["export", "--host", TOUR, "--format", "jsonl"]), ids=range(3))
+def test_where_they_have_no_place_they_are_refused(assay, words):
+    done = assay(*words, "--collect", "queue=echo 42")
+    assert done.returncode == 2 and "--collect is " in done.stderr and not done.stdout

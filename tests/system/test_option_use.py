@@ -148,7 +148,7 @@ LEVELS = {"pid": ("999999999", "{host}"), "user": ("no-such-user", "{host}"), "j
 USED = {
     "once": (ONCE, {"schema": ("", None), "collect": ("n=/nowhere", None), **SOURCES, **HOSTS, **LEVELS, "flops": ("bf16", ONCE + " --json"), "poll": ("5", None), "at": ("500", None), "json": ("", None), "csv": ("", None), "focus-gpu": ("0", None),
                     "host": ("", None), "width": ("60", None), "ascii": ("", ONCE + " --focus-gpu 0"), "weights": ("hpc", None), "missing": ("zero", "once mu.txt"), "no-profiling": ("", "once tour.txt --at 300 --json"), "crlf": ("", "once dmon.txt --csv")}),
-    "export": ("export tour.txt", {"schema": ("", None), **SOURCES, **HOSTS, **LEVELS, "format": ("jsonl", None), "flops": ("bf16", "export tour.txt --format jsonl"), "poll": ("5", None), "count": ("2", None),
+    "export": ("export tour.txt", {"schema": ("", None), "collect": ("n=x", None), **SOURCES, **HOSTS, **LEVELS, "format": ("jsonl", None), "flops": ("bf16", "export tour.txt --format jsonl"), "poll": ("5", None), "count": ("2", None),
                "at": ("5", None), "host": ("", "export run.assay"), "weights": ("hpc", "export all tour.txt"),
                "missing": ("zero", "export all mu.txt"), "no-profiling": ("", None), "crlf": ("", None), "peer": ("", None)}),
     "devices": ("devices", {"schema": ("", None), **SOURCES, "gpus": ("99", "devices --source dmon.txt"), "poll": ("0.0001", None), "json": ("", "devices --source dmon.txt")}),

@@ -23,7 +23,6 @@ void collected_json_append(const struct collected *list, size_t n, struct strbuf
         if (n == 0)
                 return;
         jsonw_reopen(out);
-        jsonw_line(&j);
         collected_json_member(&j, list, n);
         jsonw_end(&j);
         strbuf_putc(out, '\n');
