@@ -1,5 +1,6 @@
 #include "app/stack_snapshot.h"
 
+#include "app/node_figures.h"
 #include "base/attr.h"
 #include "base/clock.h"
 #include "base/list.h"
@@ -382,6 +383,16 @@ static int add_last_gpus(struct session_reader *r, struct stack_snapshot *l, uin
         return MIN(got, 0);
 }
 
+static int add_last_node(struct session_reader *r, struct stack_snapshot *l, uint32_t host,
+                         int64_t end_ns, struct err *err)
+{
+        const struct host *h;
+        int got;
+        while ((got = session_next_host(r, &h, err)) > 0 && h->mono_ns <= end_ns + STACK_WINDOW_NS)
+                node_figures_take(h, &l->hosts[host]);
+        return MIN(got, 0);
+}
+
 /* One session as a host of the snapshot; ret_end: when it ended. */
 static int add_session(struct stack_snapshot *l, const char *path, const char *name, int64_t at_ns,
                        double span_s, int64_t *ret_end, struct err *err)
@@ -410,6 +421,8 @@ static int add_session(struct stack_snapshot *l, const char *path, const char *n
                 code = err_set(err, -ENOMEM, "out of memory");
         if (code == 0)
                 code = add_last_gpus(r, l, host, end_ns, err);
+        if (code == 0)
+                code = add_last_node(r, l, host, end_ns, err);
         if (code == 0)
                 take_rank(l, first, &facts);
         if (code == 0)

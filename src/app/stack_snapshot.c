@@ -1,5 +1,6 @@
 #include "app/stack_snapshot.h"
 
+#include "app/node_figures.h"
 #include "app/rank.h"
 #include "base/clock.h"
 #include "base/list.h"
@@ -269,8 +270,10 @@ static int watch_now(struct stack_snapshot *l, int32_t pid, struct pipeline *p,
         struct err err = {0};
         int r = before ? 0 : -ENOMEM;
         size_t n = before ? copy_holdings(frame, before, most) : 0;
+        struct node_watch *node = node_watch_begin();
         if (r == 0)
                 r = look_at(l, pid, frame, watch_ns, ret_whose);
+        node_watch_end(node, &l->hosts[0]);
         if (r == 0 && frame && pipeline_next(p, &frame, &err) > 0) {
                 snapshot_add_all_gpus(l, 0, frame);
                 hold_as_before(l, before, n);

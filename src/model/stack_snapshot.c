@@ -149,6 +149,25 @@ const struct snapshot_thread *stack_snapshot_main(const struct stack_snapshot *l
         return NULL;
 }
 
+const char *node_figure_name(enum node_figure figure)
+{
+        static const char *const names[] = {
+#define NODE_FIGURE(id, name) name,
+            NODE_FIGURES(NODE_FIGURE)
+#undef NODE_FIGURE
+        };
+        return names[figure];
+}
+
+bool snapshot_knows_node(const struct snapshot_host *host)
+{
+        for (enum node_figure i = 0; i < NODE_FIGURE_COUNT; i++) {
+                if (value_is_set(host->node[i]))
+                        return true;
+        }
+        return false;
+}
+
 const char *snapshot_figure_name(enum snapshot_figure figure)
 {
         static const char *const names[] = {

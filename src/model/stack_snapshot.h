@@ -13,11 +13,34 @@
 #define SNAPSHOT_THREADS_MAX 262144 /* of all processes */
 #define SNAPSHOT_PROCESSES_MAX 65536
 
+/*
+ * NODE_FIGURE(id, name): what a machine has and does; bytes, and bytes a second while it was
+ * watched. io_stalled: share of that time in which all tasks waited for I/O.
+ */
+#define NODE_FIGURES(NODE_FIGURE)                                                                  \
+        NODE_FIGURE(MEM_TOTAL, "mem_total")                                                        \
+        NODE_FIGURE(MEM_AVAILABLE, "mem_available")                                                \
+        NODE_FIGURE(SWAP_USED, "swap_used")                                                        \
+        NODE_FIGURE(IO_STALLED, "io_stalled")                                                      \
+        NODE_FIGURE(DISK_READ, "disk_read")                                                        \
+        NODE_FIGURE(DISK_WRITTEN, "disk_written")                                                  \
+        NODE_FIGURE(NET_RX, "net_rx")                                                              \
+        NODE_FIGURE(NET_TX, "net_tx")
+
+enum node_figure {
+#define NODE_FIGURE(id, name) NODE_##id,
+        NODE_FIGURES(NODE_FIGURE)
+#undef NODE_FIGURE
+            NODE_FIGURE_COUNT
+};
+const char *node_figure_name(enum node_figure figure);
+
 /* A machine that was asked. */
 struct snapshot_host {
         char name[NODE_NAME_MAX]; /* "" for this one alone */
         char why[NODE_WORDS_MAX]; /* it could not be examined; "" when it was */
         char hint[NODE_WORDS_MAX];
+        struct value node[NODE_FIGURE_COUNT]; /* of one that was watched */
 };
 
 #define SNAPSHOT_PROBLEM_MAX 128
@@ -139,6 +162,8 @@ const struct snapshot_thread *stack_snapshot_main(const struct stack_snapshot *l
 /* "cpu_cores", …; "goes_on", "stopped", "traced", "unknown". */
 const char *snapshot_figure_name(enum snapshot_figure figure);
 const char *snapshot_halt_name(enum snapshot_halt halt);
+/* Whether anything is known of the machine itself. */
+bool snapshot_knows_node(const struct snapshot_host *host);
 /* Whether a process's frames were read. */
 bool stack_snapshot_is_read(const struct snapshot_process *p);
 

@@ -22,6 +22,8 @@ def test_the_rank_and_its_line_are_named(program, kind):
     seconds, right, answer = jobs.hang(program, kind, rank=1, watch=WATCH)
     assert right, json.dumps(answer, indent=1)
     assert seconds < 20 and answer["outcome"] == "found" and answer["waiting_ranks"] == 3
+    node, = answer["nodes"]
+    assert node["mem_total"] > node["mem_available"] > 0 and node["net_rx"] is not None, node
     if kind != "killed":
         assert answer["causes"][0]["seconds"] >= WATCH and answer["stalled_seconds"] >= WATCH
 
@@ -145,6 +147,7 @@ def test_a_node_that_is_gone(program, tmp_path):
         status, answer = jobs.ask(program, "--hosts", "node1,gone2", "--ssh", script, "--remote-assay", program, "--watch", WATCH, env=env)
     assert status == 1 and [(c["cause"], c["host"], c["rank"]) for c in answer["causes"]] == [("node_gone", "gone2", None), ("rank_missing", None, 3)]
     assert "no ssh server answers there" in answer["causes"][0]["text"] and {r["host"] for r in answer["ranks"]} == {"node1"}
+    assert [n["host"] for n in answer["nodes"]] == ["node1"] and answer["nodes"][0]["mem_total"] > 0
 
 
 @pytest.mark.slow

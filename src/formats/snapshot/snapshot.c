@@ -218,6 +218,14 @@ static int take_lists(struct stack_snapshot *l, uint32_t host, const json_t *o)
         return r;
 }
 
+static void take_node(const json_t *o, struct snapshot_host *host)
+{
+        for (enum node_figure i = 0; json_is_object(o) && i < NODE_FIGURE_COUNT; i++)
+                host->node[i] = measure_of(o, node_figure_name(i));
+        if (host->node[NODE_IO_STALLED].v > 1)
+                host->node[NODE_IO_STALLED] = value_missing(STATE_NONE);
+}
+
 int snapshot_parse(const char *text, size_t n, int schema, uint32_t host,
                    struct stack_snapshot *ret, struct err *err)
 {
@@ -229,6 +237,8 @@ int snapshot_parse(const char *text, size_t n, int schema, uint32_t host,
                 r = err_set(err, ERR_DATA, "its assay writes another format");
         else
                 r = take_lists(ret, host, o);
+        if (r == 0)
+                take_node(json_object_get(o, "node"), &ret->hosts[host]);
         json_decref(o);
         return r;
 }

@@ -153,6 +153,16 @@ static void put_snapshot_group(struct jsonw *j, const struct stack_snapshot *l,
         jsonw_end(j);
 }
 
+static void put_node(struct jsonw *j, const struct snapshot_host *host)
+{
+        if (!snapshot_knows_node(host))
+                return;
+        jsonw_object(j, "node");
+        for (enum node_figure i = 0; i < NODE_FIGURE_COUNT; i++)
+                jsonw_value(j, node_figure_name(i), host->node[i]);
+        jsonw_end(j);
+}
+
 static void put_snapshot_hosts(struct jsonw *j, const struct stack_snapshot *l)
 {
         jsonw_array(j, "hosts");
@@ -161,6 +171,7 @@ static void put_snapshot_hosts(struct jsonw *j, const struct stack_snapshot *l)
                 jsonw_object(j, NULL);
                 jsonw_text(j, "host", l->hosts[i].name);
                 jsonw_text_or_null(j, "why", l->hosts[i].why);
+                put_node(j, &l->hosts[i]);
                 jsonw_end(j);
         }
         jsonw_end(j);
@@ -181,6 +192,8 @@ int snapshot_write_json(const struct stack_snapshot *l, const char *version, str
         jsonw_bool(&j, "recorded", l->is_recorded);
         if (l->n_hosts > 1)
                 put_snapshot_hosts(&j, l);
+        else if (l->n_hosts == 1)
+                put_node(&j, &l->hosts[0]);
         jsonw_array(&j, "gpus");
         for (size_t i = 0; i < l->n_gpus; i++)
                 put_snapshot_gpu(&j, l, &l->gpus[i]);

@@ -270,6 +270,37 @@ static void add_gpus(const struct why *w, struct document *d)
         }
 }
 
+/* ---- nodes ---- */
+
+static const struct doc_column node_columns[] = {
+    {.key = "host", .title = "NODE", .flags = DOC_MINOR},
+    {.key = "mem_total", .title = "MEMORY", .kind = DOC_NUMBER, .unit = UNIT_BYTES},
+    {.key = "mem_available", .title = "AVAILABLE", .kind = DOC_NUMBER, .unit = UNIT_BYTES},
+    {.key = "swap_used", .title = "SWAPPED", .kind = DOC_NUMBER, .unit = UNIT_BYTES},
+    {.key = "io_stalled", .title = "I/O STALLED", .kind = DOC_RATIO},
+    {.key = "disk_read", .title = "READ", .kind = DOC_NUMBER, .unit = UNIT_BYTES_PER_S},
+    {.key = "disk_written", .title = "WRITTEN", .kind = DOC_NUMBER, .unit = UNIT_BYTES_PER_S},
+    {.key = "net_rx", .title = "RECEIVED", .kind = DOC_NUMBER, .unit = UNIT_BYTES_PER_S},
+    {.key = "net_tx", .title = "SENT", .kind = DOC_NUMBER, .unit = UNIT_BYTES_PER_S},
+};
+_Static_assert(ARRAY_LEN(node_columns) == NODE_FIGURE_COUNT + 1, "a column a figure");
+
+static void add_nodes(const struct why *w, struct document *d)
+{
+        struct doc_part *part = document_add(d, DOC_ROWS, "nodes", "Their nodes", node_columns,
+                                             ARRAY_LEN(node_columns));
+        for (uint32_t i = 0; i < w->snapshot->n_hosts; i++) {
+                if (!snapshot_knows_node(&w->snapshot->hosts[i]))
+                        continue;
+                struct doc_cell *row = doc_add_row(d, part);
+                if (!row)
+                        return;
+                doc_cell_text(&row[0], host_name(w, i));
+                for (size_t k = 0; k < NODE_FIGURE_COUNT; k++)
+                        row[1 + k].v = w->snapshot->hosts[i].node[k];
+        }
+}
+
 /* ---- notes ---- */
 
 static void add_notes(const struct why *w, struct document *d)
@@ -302,6 +333,7 @@ void why_document(const struct why *w, const char *version, struct document *ret
         add_groups(w, ret);
         add_each(w, ret);
         add_gpus(w, ret);
+        add_nodes(w, ret);
         add_notes(w, ret);
         why_put_title(w, &title);
         document_set_title(ret, strbuf_str(&title));
