@@ -53,7 +53,8 @@ struct keeper {
         struct owners *owners;
         struct records *records; /* NULL for none */
         struct live_books books;
-        struct owner found[OWNERS_MAX]; /* who hold a GPU, then who let go a while ago */
+        const struct entity *gpus[LIVE_GPUS_MAX]; /* of the books */
+        struct owner found[OWNERS_MAX];           /* who hold a GPU, then who let go a while ago */
         size_t n_found;
         struct slots *slots;
         int64_t round_ns; /* monotonic: the look before this one */
@@ -408,6 +409,19 @@ static void close_round(struct keeper *k, struct stay *s, int64_t now)
                 write_stay(k, s, now);
 }
 
+static size_t find_owners(struct keeper *k)
+{
+        const struct live_books *b = &k->books;
+        const struct owners_view view = {.gpus = k->gpus,
+                                         .n = MIN(b->n, (size_t)LIVE_GPUS_MAX),
+                                         .processes = b->processes,
+                                         .n_processes = b->n_processes,
+                                         .is_local = b->is_local};
+        for (size_t i = 0; i < view.n; i++)
+                k->gpus[i] = &b->gpus[i].who;
+        return b->ended ? 0 : owners_find(k->owners, &view, k->found, OWNERS_MAX);
+}
+
 static void keep_books(struct keeper *k)
 {
         bool news = live_read_books(k->config.live, &k->books, CHECK_EVERY_NS);
@@ -415,8 +429,7 @@ static void keep_books(struct keeper *k)
         /* Folders and kubelets have news of their own. */
         if (news || k->books.n > 0) {
                 journal_watch(k->config.journal, &k->books, books_wall_ns(&k->books));
-                k->n_found =
-                    k->books.ended ? 0 : owners_find(k->owners, &k->books, k->found, OWNERS_MAX);
+                k->n_found = find_owners(k);
                 size_t reported = slots_assign(k->slots, k->found, k->n_found, now);
                 live_set_owners(k->config.live, k->found, k->n_found, reported);
                 for (size_t i = 0; i < k->n_found; i++)

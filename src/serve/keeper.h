@@ -4,8 +4,8 @@
  */
 #pragma once
 
+#include "read/owners/owners.h"
 #include "serve/journal.h"
-#include "serve/owners.h"
 #include "serve/records.h"
 
 struct keeper_config {

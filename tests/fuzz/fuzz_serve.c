@@ -3,11 +3,11 @@
 
 #include "formats/jobstats/jobstats.h"
 #include "present/exposition/exposition.h"
+#include "read/owners/kubelet.h"
+#include "read/owners/owners.h"
 #include "serve/guard.h"
 #include "serve/job_comment.h"
-#include "serve/kubelet.h"
 #include "serve/listen.h"
-#include "serve/owners.h"
 #include "serve/state.h"
 #include "serve/webconfig.h"
 

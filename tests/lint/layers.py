@@ -12,7 +12,7 @@ ROOMS = {
     "curses.h": r"present/tui/terminfo\.c", "term.h": r"present/tui/terminfo\.c", "curl/curl.h": r"net/curl_api\.h",
     "sqlite3.h": r"(session/|serve/records\.c)", "cairo.h": r"present/chart/", "cairo-pdf.h": r"present/chart/", "jpeglib.h": r"present/chart/jpeg\.c",
     "emmintrin.h": r"formats/rows\.c", "jansson.h": r"(base/jsonin\.|formats/|session/|mcp/|fleet/answer\.c)", "ini.h": r"config/config\.c", "archive.h": r"formats/", "archive_entry.h": r"formats/",
-    "microhttpd.h": r"serve/", "nghttp2/nghttp2.h": r"serve/kubelet\.c", "zlib.h": r"serve/libraries\.c", "yaml.h": r"serve/webconfig\.c", "crypt.h": r"serve/libraries\.c",
+    "microhttpd.h": r"serve/", "nghttp2/nghttp2.h": r"read/owners/kubelet\.c", "zlib.h": r"serve/libraries\.c", "yaml.h": r"serve/webconfig\.c", "crypt.h": r"serve/libraries\.c",
 }
 # The C library, POSIX and Linux.
 SYSTEM = re.compile(r"(linux/\w+|sys/\w+|netinet/\w+|arpa/inet|assert|ctype|dirent|dlfcn|elf|endian|errno|fcntl|float|fnmatch|getopt|"

@@ -1,10 +1,10 @@
 /* Who holds a GPU, by what files and answers of others say; and when a job counts as idle. */
 #include "base/base64.h"
 #include "read/listing.h"
+#include "read/owners/job_seek.h"
+#include "read/owners/owners.h"
 #include "serve/counters.h"
-#include "serve/job_seek.h"
 #include "serve/keeper.h"
-#include "serve/owners.h"
 #include "serve/records.h"
 #include "serve/sacct.h"
 #include "serve/slots.h"

@@ -1,7 +1,7 @@
 /* Names of owners and of what they hold, in the texts of Slurm, Kubernetes and their kin. Pure. */
 #include "base/num.h"
 #include "base/text.h"
-#include "serve/owners.h"
+#include "read/owners/owners.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "serve/owners.h"
+#include "read/owners/owners.h"
 
 #include "base/clock.h"
 #include "base/num.h"
@@ -8,7 +8,7 @@
 #include "read/host/procinfo.h"
 #include "read/host/slurm.h"
 #include "read/listing.h"
-#include "serve/job_seek.h"
+#include "read/owners/job_seek.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -240,24 +240,24 @@ struct list {
 };
 
 /* The GPU's own UUID, its parent's for a slice. */
-static const char *uuid_of(const struct live_books *b, const struct live_gpu *g)
+static const char *uuid_of(const struct owners_view *b, const struct entity *g)
 {
-        for (size_t i = 0; i < b->n && g->who.kind != ENTITY_GPU; i++) {
-                if (b->gpus[i].who.kind == ENTITY_GPU && entity_same_gpu(&b->gpus[i].who, &g->who))
-                        return b->gpus[i].who.text[ENTITY_TEXT_UUID];
+        for (size_t i = 0; i < b->n && g->kind != ENTITY_GPU; i++) {
+                if (b->gpus[i]->kind == ENTITY_GPU && entity_same_gpu(b->gpus[i], g))
+                        return b->gpus[i]->text[ENTITY_TEXT_UUID];
         }
-        return g->who.text[ENTITY_TEXT_UUID];
+        return g->text[ENTITY_TEXT_UUID];
 }
 
 /* The owner of a GPU, added when it is new; NULL when there are too many. */
-static struct owner *owners_add(struct list *l, const struct live_books *b,
-                                const struct live_gpu *g, const struct owner *who)
+static struct owner *owners_add(struct list *l, const struct owners_view *b, const struct entity *g,
+                                const struct owner *who)
 {
         const char *uuid = uuid_of(b, g);
         size_t n = 0;
         for (size_t i = 0; i < l->n; i++) {
                 struct owner *o = &l->owners[i];
-                if (o->index != g->who.index || o->gi != g->who.gi || strcmp(o->uuid, uuid) != 0)
+                if (o->index != g->index || o->gi != g->gi || strcmp(o->uuid, uuid) != 0)
                         continue;
                 if (owner_same(o, who))
                         return o;
@@ -268,26 +268,25 @@ static struct owner *owners_add(struct list *l, const struct live_books *b,
         struct owner *o = &l->owners[l->n++];
         *o = *who;
         snprintf(o->uuid, sizeof(o->uuid), "%s", uuid);
-        o->index = g->who.index;
-        o->gi = g->who.gi;
+        o->index = g->index;
+        o->gi = g->gi;
         return o;
 }
 
-static const struct live_gpu *gpu_of_slot(const struct live_books *b, uint32_t slot)
+static const struct entity *gpu_of_slot(const struct owners_view *b, uint32_t slot)
 {
         for (size_t i = 0; i < b->n; i++) {
-                if (b->gpus[i].who.slot == slot)
-                        return &b->gpus[i];
+                if (b->gpus[i]->slot == slot)
+                        return b->gpus[i];
         }
         return NULL;
 }
 
-static const struct live_gpu *gpu_at(const struct live_books *b, int32_t index, int32_t gi)
+static const struct entity *gpu_at(const struct owners_view *b, int32_t index, int32_t gi)
 {
         for (size_t i = 0; i < b->n; i++) {
-                if (b->gpus[i].who.index == index && b->gpus[i].who.gi == gi &&
-                    b->gpus[i].who.ci < 0)
-                        return &b->gpus[i];
+                if (b->gpus[i]->index == index && b->gpus[i]->gi == gi && b->gpus[i]->ci < 0)
+                        return b->gpus[i];
         }
         return NULL;
 }
@@ -342,12 +341,12 @@ static void add_cpu(struct owners *o, struct list *l, int64_t now)
         }
 }
 
-static void add_processes(struct owners *o, const struct live_books *b, struct list *l)
+static void add_processes(struct owners *o, const struct owners_view *b, struct list *l)
 {
         int64_t now = clock_mono_ns();
         for (size_t i = 0; i < b->n_processes; i++) {
                 const struct process *p = &b->processes[i];
-                const struct live_gpu *g = p->child ? NULL : gpu_of_slot(b, p->slot);
+                const struct entity *g = p->child ? NULL : gpu_of_slot(b, p->slot);
                 if (!g)
                         continue;
                 const struct place *place = owners_place_of(o, p, b->is_local, now);
@@ -365,16 +364,16 @@ static void add_processes(struct owners *o, const struct live_books *b, struct l
 }
 
 /* What a source knows itself: another exporter's labels. */
-static void add_reported(const struct live_books *b, struct list *l)
+static void add_reported(const struct owners_view *b, struct list *l)
 {
         for (size_t i = 0; i < b->n; i++) {
-                const struct entity *e = &b->gpus[i].who;
+                const struct entity *e = b->gpus[i];
                 struct owner who = {.gi = -1};
                 if (e->text[ENTITY_TEXT_JOB][0]) {
                         who.kind = OWNER_SLURM;
                         snprintf(who.job, sizeof(who.job), "%.*s", (int)sizeof(who.job) - 1,
                                  e->text[ENTITY_TEXT_JOB]);
-                        owners_add(l, b, &b->gpus[i], &who);
+                        owners_add(l, b, b->gpus[i], &who);
                 }
                 if (e->text[ENTITY_TEXT_POD][0]) {
                         who = (struct owner){.kind = OWNER_KUBERNETES};
@@ -383,20 +382,20 @@ static void add_reported(const struct live_books *b, struct list *l)
                                  (int)sizeof(who.namespace) - 1, e->text[ENTITY_TEXT_NAMESPACE]);
                         snprintf(who.container, sizeof(who.container), "%.*s",
                                  (int)sizeof(who.container) - 1, e->text[ENTITY_TEXT_CONTAINER]);
-                        owners_add(l, b, &b->gpus[i], &who);
+                        owners_add(l, b, b->gpus[i], &who);
                 }
         }
 }
 
 /* One job a line; the process list may know more of it. Users may write the folder, and we may read
  * what they may not: links are not followed. */
-static void add_mapped_file(struct owners *o, const struct live_books *b, const char *name,
+static void add_mapped_file(struct owners *o, const struct owners_view *b, const char *name,
                             struct list *l)
 {
         char path[PATH_LEN * 2];
         int32_t index, gi;
         snprintf(path, sizeof(path), "%s/%s", o->mapping_dir, name);
-        const struct live_gpu *g =
+        const struct entity *g =
             owners_mapping_name(name, &index, &gi) ? gpu_at(b, index, gi) : NULL;
         CLEANUP(closep)
         int fd = g ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW) : -1;
@@ -416,7 +415,7 @@ static void add_mapped_file(struct owners *o, const struct live_books *b, const 
         }
 }
 
-static void add_mapped(struct owners *o, const struct live_books *b, struct list *l)
+static void add_mapped(struct owners *o, const struct owners_view *b, struct list *l)
 {
         DIR *dir = o->mapping_dir[0] ? opendir(o->mapping_dir) : NULL;
         size_t seen = 0;
@@ -480,25 +479,25 @@ static void know_quiet_jobs(struct owners *o, struct list *l, size_t first)
         }
 }
 
-static const struct live_gpu *gpu_of_device(const struct live_books *b, const char *id)
+static const struct entity *gpu_of_device(const struct owners_view *b, const char *id)
 {
         for (size_t i = 0; i < b->n; i++) {
-                const struct entity *e = &b->gpus[i].who;
+                const struct entity *e = b->gpus[i];
                 bool whole = e->kind == ENTITY_GPU;
                 if (e->ci < 0 && owners_is_device(id, e->text[ENTITY_TEXT_UUID],
                                                   whole ? e->text[ENTITY_TEXT_DEVICE] : "",
                                                   whole ? e->text[ENTITY_TEXT_PCI] : ""))
-                        return &b->gpus[i];
+                        return b->gpus[i];
         }
         return NULL;
 }
 
-static void add_allocated(struct owners *o, const struct live_books *b, struct list *l)
+static void add_allocated(struct owners *o, const struct owners_view *b, struct list *l)
 {
         size_t n = o->kubelet ? kubelet_take(o->kubelet, o->allocations, KUBELET_DEVICES_MAX) : 0;
         for (size_t i = 0; i < n; i++) {
                 const struct allocation *a = &o->allocations[i];
-                const struct live_gpu *g = gpu_of_device(b, a->device);
+                const struct entity *g = gpu_of_device(b, a->device);
                 if (g)
                         owners_add(l, b, g, &a->who);
         }
@@ -527,7 +526,7 @@ static void name_containers(struct list *l)
         }
 }
 
-size_t owners_find(struct owners *o, const struct live_books *b, struct owner *ret, size_t max)
+size_t owners_find(struct owners *o, const struct owners_view *b, struct owner *ret, size_t max)
 {
         struct list l = {.owners = ret, .max = max};
         add_reported(b, &l);

@@ -4,9 +4,9 @@
  */
 #pragma once
 
-#include "serve/kubelet.h"
-#include "serve/live.h"
+#include "model/process.h"
 
+#include "read/owners/kubelet.h"
 struct owners_config {
         const char *root;        /* of the file system; "" for the real one */
         struct listing *listing; /* of its processes; NULL: its own */
@@ -19,8 +19,17 @@ struct owners;
 /* NULL when memory is short. Text is copied. */
 struct owners *owners_open(const struct owners_config *config);
 void owners_close(struct owners *o);
+/* What they may own, and who runs there. */
+struct owners_view {
+        const struct entity *const *gpus; /* and slices */
+        size_t n;
+        const struct process *processes;
+        size_t n_processes;
+        bool is_local; /* pids and jobs are this machine's */
+};
+
 /* All owners of this moment, at most max. */
-size_t owners_find(struct owners *o, const struct live_books *books, struct owner *ret, size_t max);
+size_t owners_find(struct owners *o, const struct owners_view *view, struct owner *ret, size_t max);
 
 /* The parts, for tests and fuzzers: owner_names.c. */
 

@@ -1,4 +1,4 @@
-#include "serve/kubelet.h"
+#include "read/owners/kubelet.h"
 
 #include "base/attr.h"
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-#include "serve/job_seek.h"
+#include "read/owners/job_seek.h"
 
 #include "base/attr.h"
 #include "read/host/cgroup.h"
