@@ -2,6 +2,7 @@
 import contextlib
 import fnmatch
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -451,6 +452,22 @@ def test_chart_is_the_daemonset():
     assert pod["priorityClassName"] == "node-tools" and "runtimeClassName" not in pod and pod["securityContext"]["runAsUser"] == 0
     assert pod["containers"][0]["args"][-2:] == ["--names", "new"] and (d["metadata"]["name"], d["metadata"]["namespace"]) == ("gpus", "mon")
     assert policy["kind"] == "NetworkPolicy" and policy["spec"]["podSelector"] == d["spec"]["selector"] and policy["spec"]["ingress"][0]["ports"] == [{"port": 9400, "protocol": "TCP"}]
+
+
+@pytest.mark.slow
+def test_chart_by_gos_templates(tmp_path):
+    """What helm's engine is made of gives the same objects as tests/tools/chart.py: Go's text/template, sprig and its YAML, as Debian has them."""
+    sources = pathlib.Path("/usr/share/gocode/src")
+    if not shutil.which("go") or not all((sources / name).is_dir() for name in ("github.com/Masterminds/sprig", "sigs.k8s.io/yaml")):
+        pytest.skip("wants golang-go, golang-github-masterminds-sprig-dev and golang-k8s-sigs-yaml-dev")
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": str(tmp_path / "cache"), "GOFLAGS": "-p=1"}
+    program = tmp_path / "chart"
+    subprocess.run(["go", "build", "-o", program, ROOT / "tests" / "tools" / "chart.go"], env=env, check=True, cwd=tmp_path)
+    files = [[], *([yaml.safe_load((DEPLOY / "helm" / "assay" / f"values-{vendor}.yaml").read_text())] for vendor in ("amd", "intel"))]
+    more = {"networkPolicy": {"enabled": True}, "priorityClassName": "node-tools", "runtimeClassName": "", "allocations": True, "extraArgs": ["--names", "new: 'quoted'"],
+            "nodeSelector": {"a/b": "c"}, "tolerations": [{"key": "x", "operator": "Exists"}], "resources": {"limits": {"memory": "1Gi"}}}
+    for values in (*files, [more], [*files[1], more]):
+        assert chart.manifests_of_go(program, values, release="gpus", namespace="mon") == list(chart.manifests(values, release="gpus", namespace="mon"))
 
 
 @pytest.mark.parametrize("values", [{"vendor": "voodoo"}, {"vendr": "amd"}, {"image": {"repository": "a b", "tag": "1"}}, {"image": {"tag": None}}, {"tokenSecret": "x; rm"},

@@ -4,8 +4,10 @@ What the chart uses beyond that is an error. Without helm this shows what is ins
 
     python3 tests/tools/chart.py [-f values.yaml]
 """
+import json
 import pathlib
 import re
+import subprocess
 import sys
 
 import yaml
@@ -79,18 +81,29 @@ def render(template, scope):
     return "".join(out)
 
 
-def manifests(values=(), release="assay", namespace="assay"):
-    """The objects of the chart with these values, one after the other; AssertionError when the schema forbids them."""
-    import json
+def scope_of(values, release, namespace):
+    """What templates are given; AssertionError when the schema forbids it."""
     chosen = yaml.safe_load((CHART / "values.yaml").read_text())
     for more in values:
         # A selector of nodes is one vendor's: helm joins maps, so the other vendor's label is taken away with null.
         chosen = merged(chosen, more)
     wrong = complaints(json.loads((CHART / "values.schema.json").read_text()), chosen)
     assert not wrong, wrong
-    scope = {"Values": chosen, "Release": {"Name": release, "Namespace": namespace}}
+    return {"Values": chosen, "Release": {"Name": release, "Namespace": namespace}}
+
+
+def manifests(values=(), release="assay", namespace="assay"):
+    """The objects of the chart with these values, one after the other."""
+    scope = scope_of(values, release, namespace)
     for path in sorted((CHART / "templates").glob("*.yaml")):
         yield from (one for one in yaml.safe_load_all(render(path.read_text(), scope)) if one)
+
+
+def manifests_of_go(program, values=(), release="assay", namespace="assay"):
+    """The same by Go's templates, as chart.go was built."""
+    scope = scope_of(values, release, namespace)
+    text = subprocess.run([program, *sorted((CHART / "templates").glob("*.yaml"))], input=json.dumps(scope), capture_output=True, text=True, check=True).stdout
+    return [one for one in yaml.safe_load_all(text) if one]
 
 
 if __name__ == "__main__":
