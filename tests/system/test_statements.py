@@ -21,6 +21,7 @@ SERVE | Flags and variables of its unit files work | serve::variables_of_dcgm_ex
 SERVE | A collectors file may also ask for what is not written unasked | serve::fields_that_a_collectors_file_asks_for serve_nvml::fields_that_only_a_collectors_file_asks_for
 SERVE | XIDs that came in the last five minutes while `serve` ran, by number | serve_nvml::fields_that_only_a_collectors_file_asks_for serve_nvml::no_xid_is_a_count_of_none
 SERVE | What there is no value or label for is named at the start | serve::fields_that_a_collectors_file_asks_for
+SERVE | `--also rocm,all-smi,node` adds names that dashboards of other exporters ask for, where values exist | serve::names_of_other_exporters
 SERVE | the rate of these is the exact mean of what was observed, over any window and at any scrape interval | serve_exact::the_rate_is_the_truth_where_gauges_are_not
 SERVE | A GPU that has none (before Hopper without DCGM, AMD, Intel) grows nothing here | serve_owners::without_counters_waste_counts_and_use_is_unknown
 SERVE | the sum of 2^n of each, n counted from 0 in the order of `finding` above; 0 is nothing | serve_nvml::every_problem_travels
