@@ -269,8 +269,8 @@ ASSAY_API int assay_findings_place(const assay_findings *findings, size_t findin
                                    struct assay_place *ret);
 ASSAY_API int assay_findings_stretch_place(const assay_findings *findings, size_t stretch,
                                            size_t at, struct assay_place *ret);
-/* Members schema, seconds, judged, findings and stretches as `assay report --format json` has them.
- * assay_free it. */
+/* Members schema, seconds, judged, findings, stalls and stretches as `assay report --format json`
+ * has them. assay_free it. */
 ASSAY_API int assay_findings_json(const assay_findings *findings, char **ret,
                                   struct assay_error *error);
 
