@@ -10,9 +10,11 @@ import time
 import pytest
 
 from conftest import FIXTURES
+from drm_tree import Tree
 from serving import Server, total
 from test_host import anybody, needs_root, NOBODY  # noqa: F401
 from test_serve_nvml import LIBRARY, RECORDED
+from test_top import Terminal
 
 RANGE = 262143328850  # microjoules; what many kernels say
 
@@ -173,6 +175,22 @@ def test_once_says_it_where_it_is_known(assay, sockets):
     assert "power  " not in assay("once", "--root", FIXTURES / "proc" / "node", "--pid", "4242").stdout
     sockets.meter(5, 1240000000)
     assert re.search(r"^  power     processors 0 W  whole machine 1240 W$", assay("once", "--root", sockets.root, "--pid", "4242").stdout, re.M), "a counter that stands still is 0 W"
+
+
+def test_top_shows_it_beside_the_cores(program, sockets, tmp_path):
+    if not shutil.which("tmux"):
+        pytest.skip("needs tmux")
+    sockets.meter(5, 1240000000)
+    Tree(tmp_path / "gpus").add("names").add("rx7900")
+    shutil.copytree(tmp_path / "gpus", sockets.root, dirs_exist_ok=True, symlinks=True)
+    terminal = Terminal(program, tmp_path, 160, 40)
+    try:
+        terminal.type(f"{program} top --backend drm --root {sockets.root}")
+        terminal.wait("GPU 0 RX7900", 20)
+        terminal.keys("5")
+        assert "cores, load " in terminal.wait(re.compile(r", machine 1240 W"), 20)
+    finally:
+        terminal.close()
 
 
 def find(value, name):
