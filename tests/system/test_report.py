@@ -2,6 +2,7 @@
 import base64
 import csv
 import hashlib
+import html.parser
 import json
 import re
 import sqlite3
@@ -473,3 +474,68 @@ def test_markdown_has_findings_and_phases(assay):
         assert any(finding["text"] in line for line in plain), finding["text"]
     table = [line for line in lines if line.startswith("| ")]
     assert len(table) == 2 + 1 + len(told["phases"]) and "tensor cores, power" in next(line for line in table if "bf16" in line)
+
+
+class PageTables(html.parser.HTMLParser):
+    """{the heading above: rows of [text, data-v]}."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tables, self.heading, self.into = {}, "", None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        rows = self.tables.setdefault(self.heading, []) if tag in ("tr", "td", "th") else []
+        if tag == "h2":
+            self.heading, self.into = "", "heading"
+        elif tag == "tr":
+            rows.append([])
+        elif tag in ("td", "th"):
+            rows[-1].append(["", dict(attrs).get("data-v")])
+            self.into = rows[-1][-1]
+
+    def handle_endtag(self, tag):
+        if tag in ("h2", "table", "tr", "td", "th"):
+            self.into = None
+
+    def handle_data(self, data):
+        if self.into == "heading":
+            self.heading += data
+        elif self.into:
+            self.into[0] += data.strip("\n")
+
+
+def test_tables_of_the_page_have_the_figures_of_json(assay):
+    """Each cell of the GPUs, phases and stretches, and by what each is sorted."""
+    tour = ROOT / "docs" / "example" / "tour.assay"
+    told = json.loads(assay("report", tour, "--format", "json").stdout)
+    tables = PageTables(assay("report", tour, "--format", "html").stdout).tables
+    names = {"Real": "real_util", "util": "gpu_util", "SM": "sm_active", "tensor": "tensor_active", "DRAM": "dram_active", "memory": "fb_used", "PCIe in": "pcie_rx", "power": "power",
+             "temp": "gpu_temp", "clock": "sm_clock"}
+
+    def same(row, titles, gpu):
+        cells = dict(zip(titles, row))
+        assert {t: cells[t][1] for t in names} == {t: f"{gpu['metrics'][m]['mean']:.6g}" for t, m in names.items()}
+        assert cells["energy"][1] == f"{gpu['energy_j']:.6g}" and cells["GPU"][0] == gpu["gpu"]
+        return cells
+
+    titles, *rows = tables["GPUs, means of the run"]
+    titles = [text for text, _ in titles]
+    assert len(rows) == 1
+    same(rows[0], titles, told["run"]["gpus"][0])
+    assert [text for text, _ in rows[0]] == ["0", "NVIDIA H200", "31.2", "53.9 %", "43.5 %", "22.9 %", "15.6 %", "11.3 GiB", "3.5 GB/s", "384 W", "49 °C", "1778 MHz", "34.7 kJ", "waiting"]
+    titles, *rows = tables["Phases"]
+    titles = [text for text, _ in titles]
+    assert len(rows) == len(told["phases"]) > 10
+    for row, phase in zip(rows, told["phases"]):
+        cells = same(row, titles, phase["gpus"][0])
+        assert [cells[t] for t in ("phase", "times", "time")] == [[phase["name"], None], [str(phase["times"]), None], [f"{phase['seconds']:.1f} s", f"{phase['seconds']:.6g}"]]
+    titles, *rows = tables["Stretches"]
+    assert [text for text, _ in titles] == ["from", "to", "GPU", "limiter", "phase", "where"] and len(rows) == len(told["stretches"])
+    for row, stretch in zip(rows, told["stretches"]):
+        for (text, number), key in zip(row, ("begin_s", "end_s")):
+            assert text == f"{stretch[key]:.1f} s" and float(number) == pytest.approx(stretch[key], abs=0.001)
+        assert [row[2], row[4]] == [["0", None], [stretch["phase"] or "", None]], stretch
+    assert [row[3][0] for row in rows[:3]] == ["start-up", "waiting", "tensor cores, power"]
+    host = next(rows for heading, rows in tables.items() if heading.startswith("Host: process 426 (python3), limits: 16 CPUs, 128 GiB"))
+    assert [text for text, _ in host[1]] == ["the run", "0.89", "13.90", "6%", "3.6G", "3%", "16.8M", "13.4M", "0.03"] and len(host) == len(told["phases"]) + 2

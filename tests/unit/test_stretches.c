@@ -37,6 +37,7 @@ struct made {
         struct host host;
         int64_t now_ns;
         uint64_t random;
+        bool no_threads;
 };
 
 /* What is 0 stays 0: counters of an idle GPU do not wobble. */
@@ -82,7 +83,8 @@ static void set_gpu(struct made *m, size_t gpu, const struct doing *d, double wo
         v[METRIC_PROCESSES] = value_ok(d->held);
         e[EVIDENCE_HOLDERS] = value_ok(d->held);
         e[EVIDENCE_CPU_MAIN] = value_ok(wobbly(m, d->main, wobble));
-        e[EVIDENCE_CPU_THREAD] = value_ok(fmin(1, e[EVIDENCE_CPU_MAIN].v));
+        e[EVIDENCE_CPU_THREAD] =
+            m->no_threads ? value_missing(STATE_NONE) : value_ok(fmin(1, e[EVIDENCE_CPU_MAIN].v));
         e[EVIDENCE_CPU_CHILDREN] = value_ok(d->children);
         e[EVIDENCE_IO_WAIT] = value_ok(0);
         e[EVIDENCE_READ] = value_ok(0);
@@ -203,6 +205,35 @@ static void runs(void **state UNUSED)
                         assert_true(list.list[k].end_s - list.list[k].begin_s >= 0.99);
                 stretch_list_finish(&list);
                 stretches_finish(&m->s);
+        }
+        free(m);
+}
+
+/* Where nobody looked at the busiest thread, the main process says when the host worked: cuts and
+ * limiters are those of a recording that has both. */
+static void without_threads(void **state UNUSED)
+{
+        static const char *const texts[] = {"s2 T10 c20 w20 T10", "s2 T10 w20 c20 T10",
+                                            "s3 x10 c12 x10"};
+        struct made *m = malloc(sizeof(*m));
+        for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+                struct stretch_list lists[2];
+                for (int k = 0; k < 2; k++) {
+                        init(m, 1);
+                        m->no_threads = k == 1;
+                        play(m, texts[i], 0, TENTH);
+                        assert_int_equal(stretches_cut(&m->s, NULL, 0, &lists[k]), 0);
+                        stretches_finish(&m->s);
+                }
+                assert_true(lists[0].n >= 4);
+                assert_int_equal(lists[0].n, lists[1].n);
+                for (size_t k = 0; k < lists[0].n; k++) {
+                        const struct stretch *a = &lists[0].list[k], *b = &lists[1].list[k];
+                        assert_true(a->begin_s == b->begin_s && a->end_s == b->end_s);
+                        assert_int_equal(a->limit.limiter, b->limit.limiter);
+                }
+                stretch_list_finish(&lists[0]);
+                stretch_list_finish(&lists[1]);
         }
         free(m);
 }
@@ -530,6 +561,7 @@ int main(void)
             cmocka_unit_test(findings_add_up),
             cmocka_unit_test(runs),
             cmocka_unit_test(slivers),
+            cmocka_unit_test(without_threads),
             cmocka_unit_test(programs),
             cmocka_unit_test(what_is_left),
             cmocka_unit_test(own_time),
