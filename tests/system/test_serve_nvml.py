@@ -297,6 +297,9 @@ def test_jobs_and_pods_by_their_control_groups(program, tmp_path):
             return s.ask("/metrics", **admin)[2]
 
         s.wait(lambda: text().count("assay_gpu_owner_info{") == 5)
+        step = next(p for p in json.loads(s.ask("/api/v1/processes", **admin)[2])["processes"] if p["pid"] == 4242)
+        assert {k: step[k] for k in ("gpu", "user", "job", "gpu_memory", "rss", "name")} == {
+            "gpu": "0", "user": "1000", "job": "77", "gpu_memory": 1e9, "rss": 500 * os.sysconf("SC_PAGE_SIZE"), "name": "python3"}
         told = [line for line in text().splitlines() if line.startswith(("assay_gpu_owner_info", "assay_job_", "assay_process_"))]
         assert any('kind="slurm",job="77",user="alice",account="physics",partition="h200"} 1' in t for t in told), told
         assert any('kind="kubernetes",' in t and 'namespace="ml",pod="llm-0",container="trainer"} 1' in t for t in told), told

@@ -220,7 +220,7 @@ static void make_process(struct process *p, int pid, int tick)
                               .gpu_memory = value_ok((pid == 7 ? 64.0 : 64.0 + tick) * 1048576),
                               .sm_util = value_ok(0.5),
                               .mem_copy_util = value_missing(STATE_UNSUPPORTED),
-                              .cpu = value_ok(1.25),
+                              .cpu = value_ok(pid == 8 ? 0 : 1.25), /* none is a figure, too */
                               .rss = value_missing(STATE_DENIED)};
 }
 
@@ -268,7 +268,8 @@ static void processes(void **state UNUSED)
                         assert_true(fabs(p->gpu_memory.v - wanted.gpu_memory.v) <= 10 * 1048576);
                         assert_int_equal(p->mem_copy_util.state, STATE_UNSUPPORTED);
                         assert_int_equal(p->rss.state, STATE_DENIED);
-                        assert_float_equal(p->cpu.v, 1.25, 1e-9);
+                        assert_true(value_is_set(p->cpu) && p->cpu.v == wanted.cpu.v);
+                        assert_true(value_is_set(p->sm_util) && p->sm_util.v == 0.5);
                         assert_float_equal(p->elapsed.v, 100 + n, 1e-6);
                 }
                 n++;
