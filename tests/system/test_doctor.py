@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import threading
 import time
@@ -71,6 +72,24 @@ def test_a_healthy_machine(doctor):
     assert checks["driver"]["says"] == "570.124.06" and "H200" in checks["hardware"]["says"]
     assert checks["gpm"]["counters"] is True
     assert checks["slurm"]["outcome"] == "note" and checks["exporter"]["outcome"] == "note"
+
+
+HARDWARE = [
+    ("", True, 1, "ok", "1 x NVIDIA H200", "the library and the driver agree"), ("gpus=2", True, 1, "ok", "2 x NVIDIA H200", "the library counts"),
+    ("", False, 1, "ok", "1 x NVIDIA H200", "a container without the driver's folder"), ("init=9", True, 1, "ok", "1 x NVIDIA H200", "a library that does not start"),
+    ("init=9", False, 1, "warn", "1 NVIDIA device on the PCI bus, not in use", "no driver"),
+    ("init=9", False, 2, "warn", "2 NVIDIA devices on the PCI bus, not in use", "no driver for either"),
+]
+
+
+@pytest.mark.parametrize("says,driver,devices,outcome,words,why", HARDWARE, ids=[h[5] for h in HARDWARE])
+def test_which_hardware(doctor, machine, says, driver, devices, outcome, words, why):
+    if not driver:
+        shutil.rmtree(machine / "proc/driver/nvidia/gpus")
+    if devices == 2:
+        shutil.copytree(machine / "sys/bus/pci/devices/0000:18:00.0", machine / "sys/bus/pci/devices/0000:19:00.0")
+    _, _, checks = doctor(says)
+    assert (checks["hardware"]["outcome"], checks["hardware"]["says"]) == (outcome, words), why
 
 
 NVML = [
