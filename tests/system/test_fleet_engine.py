@@ -2,12 +2,14 @@
 import contextlib
 import http.server
 import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
 import threading
 import time
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -700,6 +702,60 @@ def test_the_first_that_fails_ends_the_round(assay):
         done = assay("fleet", "--engine", url, "--timeout", "0.5")
         until.set()
     assert done.returncode == 3 and "no answer within 0.5 s" in done.stderr and len(asked) <= 5
+
+
+EVIL = "x\nrm -rf ~ #\r\nBcc: a@b\033[2J\u202e\u2028$(reboot)`id`;|&'\""
+
+
+def idle_answers(handler, form):
+    """Two jobs that hold idle GPUs: one of a user, and one whose every name is hostile."""
+    query = urllib.parse.parse_qs(form)["query"][0]
+    plain = {"kind": "slurm", "job": "77", "user": "mallory", "account": EVIL, "partition": EVIL, "cluster": "", "instance": "n1", "reason": "no_process"}
+    evil = {**{name: EVIL for name in plain}, "kind": "slurm", "job": "7" + EVIL, "user": "u" + EVIL, "reason": "no_process"}
+    value = "2" if "_seconds_total" not in query else "100000000"
+    send(handler, 200, vector((plain, value), (evil, value)))
+
+
+def test_idle_jobs_with_hostile_names(assay, tmp_path):
+    """No line of a name's own in what a shell or a mail server reads, and no mail to who is no user."""
+    box, bin_ = tmp_path / "box", tmp_path / "bin"
+    bin_.mkdir()
+    box.mkdir()
+    (bin_ / "sendmail").write_text(f"#!/bin/sh\ncat > {box}/\"$3\"\n")
+    (bin_ / "sendmail").chmod(0o755)
+    env = {"PATH": f"{bin_}:/usr/bin:/bin"}
+    with answering(idle_answers) as url:
+        base = ("fleet", "idle", "--engine", url)
+        lines = assay(*base, "--scancel").stdout.splitlines()
+        assert len(lines) == 2 and sorted(line.split("#")[0].strip() for line in lines) == ["", "scancel 77"], lines
+        done = subprocess.run(["sh", "-n"], input="\n".join(lines), text=True, capture_output=True, check=True)
+        assert not done.stderr
+        for form in ("text", "json", "csv", "markdown", "html"):
+            text = assay(*base, "--format", form).stdout
+            assert "mallory" in text and not any(c in text for c in "\033\r\u202e\u2028") and not any(line.startswith(("rm -rf", "Bcc")) for line in text.splitlines()), (form, text)
+        done = assay(*base, "--notify", "mail", "--mail-domain", "example.org", "--send", "--state", tmp_path / "s", env=env)
+        assert done.returncode == 1 and "is no user that mail can go to" in done.stderr and "1 digest sent, 1 failed" in done.stdout
+        assert [p.name for p in box.iterdir()] == ["mallory@example.org"]
+        assert "mallory" in (tmp_path / "s/fleet-idle-told").read_text() and len((tmp_path / "s/fleet-idle-told").read_text().splitlines()) == 1
+
+
+def test_who_was_told_is_ones_own_to_say(assay, tmp_path):
+    """A list of others' making would keep a user from hearing anything."""
+    state = tmp_path / "s"
+    state.mkdir()
+    told = state / "fleet-idle-told"
+    with answering(idle_answers) as url:
+        words = ("fleet", "idle", "--engine", url, "--notify", "mail", "--state", state)
+        for prepare, why in ((lambda: (told.write_text("1 x\n"), told.chmod(0o666)), "others may write it"), (lambda: (told.unlink(), os.mkfifo(told)), "not a regular file")):
+            prepare()
+            done = assay(*words)
+            assert done.returncode == 1 and why in done.stderr and not done.stdout
+        if os.geteuid() == 0:
+            told.unlink()
+            told.write_text("1 x\n")
+            os.chown(told, 1234, 1234)
+            done = assay(*words)
+            assert done.returncode == 1 and "it belongs to another user" in done.stderr
 
 
 def test_slow_and_down(assay):

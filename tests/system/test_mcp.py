@@ -130,6 +130,25 @@ def test_nothing_is_written_whatever_the_environment_says(ask, tmp_path):
     assert os.listdir(tmp_path) == ["run.assay"] and (tmp_path / "run.assay").read_bytes() == bytes_before
 
 
+SECRETS = {
+    "token": "hunter2-hunter2\n", "pairs": "machine h login u password hunter2\n", "ini": "[default]\nsecret = hunter2\n", "json": '{"token": "hunter2", "a": 1}\n', "lines": '{"type": "hunter2"}\n{"x": "hunter2"}\n',
+    "csv": "name,hunter2,password\nx,1,hunter2\n", "time": "time,hunter2\n1,hunter2\n", "exposition": "# HELP hunter2 x\nhunter2{a=\"hunter2\"} 1\n", "columns": "#Entity  hunter2  SMACT\nGPU hunter2  1\n",
+    "list": '["hunter2"]\n', "one line": "x" * 300000 + "hunter2", "key": "-----BEGIN KEY-----\nhunter2\n",
+}
+
+
+@pytest.mark.parametrize("what", SECRETS)
+def test_what_is_no_recording_is_not_quoted(ask, tmp_path, what):
+    """An agent may name any file of its user's."""
+    (tmp_path / "file").write_text(SECRETS[what])
+    (tmp_path / "folder").mkdir()
+    for name in ("manifest.json", "hw_metrics.csv", "x.assay", "log.jsonl"):
+        (tmp_path / "folder" / name).write_text(SECRETS[what])
+    for answer in ask(*(call(tool, path=path) for tool in ("report", "stacks", "once", "why") for path in ("file", "folder")), call("report", path="file", format="json"),
+                      call("diff", base=["file"], new=["folder"])):
+        assert answer["result"]["isError"] and "hunter2" not in text_of(answer), answer
+
+
 def test_an_answer_is_bounded(ask, tmp_path):
     """A capture of many GPUs as JSON has several megabytes."""
     rows = "\n".join(f"GPU {i}  0.5  0.5  100" for i in range(1024))

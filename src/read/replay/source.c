@@ -64,6 +64,14 @@ static bool is_binary(const char *s, size_t len)
         return memchr(s, '\0', MIN(len, (size_t)4096)) != NULL;
 }
 
+/* An error that a tool wrote in place of rows is quoted. Nothing else is: who asks may be an agent
+ * that shall read recordings alone. */
+static bool is_error_of_tool(const char *line, size_t len)
+{
+        static const char word[] = "Error";
+        return len >= strlen(word) && memcmp(line, word, strlen(word)) == 0;
+}
+
 static int recognise_format(struct source *s, struct err *err)
 {
         const char *text;
@@ -86,7 +94,10 @@ static int recognise_format(struct source *s, struct err *err)
         char why[120];
         const char *end = memchr(text, '\n', len);
         size_t shown = MIN(end ? (size_t)(end - text) : len, (size_t)60);
-        snprintf(why, sizeof(why), "unknown format; it begins \"%.*s\"", (int)shown, text);
+        if (is_error_of_tool(text, len))
+                snprintf(why, sizeof(why), "unknown format; it begins \"%.*s\"", (int)shown, text);
+        else
+                snprintf(why, sizeof(why), "unknown format");
         return replay_refuse(err, s->location, why);
 }
 
@@ -134,10 +145,14 @@ static int replay_open(const struct source_config *config, struct source **ret, 
 
 static int nothing_found(struct source *s, struct err *err)
 {
+        const struct capture *c = &s->capture;
+        bool is_error = is_error_of_tool(c->first_bad, strlen(c->first_bad));
         char why[200];
-        if (s->capture.first_bad[0])
-                snprintf(why, sizeof(why), "it has no rows; line %llu says \"%s\"",
-                         (unsigned long long)s->capture.trouble.first_line, s->capture.first_bad);
+        if (c->first_bad[0])
+                snprintf(why, sizeof(why), "it has no rows; line %llu %s%s%s",
+                         (unsigned long long)c->trouble.first_line,
+                         is_error ? "says \"" : "is not of its format, ",
+                         is_error ? c->first_bad : s->format->name, is_error ? "\"" : "");
         else
                 snprintf(why, sizeof(why), "its format is %s, and it has no rows of GPUs",
                          s->format->name);
