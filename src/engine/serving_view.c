@@ -125,6 +125,8 @@ bool serving_view_tick(struct serving_view *v, int64_t until_ns)
                 v->discovered_ns = now;
         }
         bool went_on = engines_ask(v->engines, until_ns);
+        for (size_t known = v->n; known < engines_count(v->engines); known++)
+                v->list[known].kind = ENGINE_UNKNOWN;
         v->n = engines_count(v->engines);
         for (size_t i = 0; i < v->n; i++)
                 fill_serving(v, i);

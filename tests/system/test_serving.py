@@ -155,6 +155,8 @@ def test_a_server_that_starts_later_and_ends(assay, tmp_path, serve_text):
     done = assay("record", "-o", file, "--duration", "2", "--engine", f"{url},{closed}")
     assert done.returncode == 0, done.stderr
     rows = sqlite3.connect(file).execute("select url, absent, requests_running from engines").fetchall()
+    kinds = dict(sqlite3.connect(file).execute("select url, engine from engines"))
+    assert set(kinds.values()) == {"vllm", "unknown"} and kinds["127.0.0.1:1/metrics"] == "unknown"
     assert {bool(r[1]) for r in rows if ":1/" in r[0]} == {True} and all(r[2] is None for r in rows if ":1/" in r[0])
     assert any(r[2] == 31 for r in rows if ":1/" not in r[0])
 

@@ -36,7 +36,7 @@ function jobRow(j, texts) {
 function engineRow(e) {
   const m = e.metrics, hw = e.hardware, ms = (v) => (there(v) ? `${(1000 * v).toFixed(v < 0.1 ? 1 : 0)} ms` : "--");
   const place = e.url.replace(/\/metrics$/, ""), limit = !e.answers ? `does not answer: ${e.why}` : e.limit.limiter === "unknown" ? "unknown" : e.limit.words;
-  return [h("span", {}, `${e.engine}${e.model ? ` (${e.model})` : ""}`, h("div", { class: "soft" }, place)), (e.gpus || []).join(" ") || "--", number(m.requests_running, 0, ""), number(m.requests_waiting, 0, ""),
+  return [h("span", {}, `${e.engine === "unknown" ? "model server" : e.engine}${e.model ? ` (${e.model})` : ""}`, h("div", { class: "soft" }, place)), (e.gpus || []).join(" ") || "--", number(m.requests_running, 0, ""), number(m.requests_waiting, 0, ""),
     there(m.cache_used) ? percent(m.cache_used) : "--", number(m.output_tokens, 0, ""), ms(m.time_to_first_token), ms(m.inter_token_latency), number(hw.tokens_per_joule, 2, ""),
     h("span", {}, limit, h("div", { class: "soft" }, e.answers && e.limit.try ? `try: ${e.limit.try}` : ""))];
 }
