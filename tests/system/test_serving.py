@@ -209,6 +209,21 @@ def test_top_shows_the_server_above_the_processes(program, play, tmp_path):
         t.close()
 
 
+def test_top_of_many_servers(program, serve_text, play, tmp_path):
+    """A line each where they do not fit otherwise, and how many more there are."""
+    p, text = play(), (FIXTURES / "engines" / "tgi.prom").read_text()
+    urls = [serve_text(text) for _ in range(9)] + ["http://127.0.0.1:1/metrics"]
+    t = Terminal(program, tmp_path, width=80, height=24)
+    try:
+        t.start(f"--view job --source {p.gpu} --engine {','.join(urls)}", show="Text Generation Inference at")
+        t.wait("model server at 127.0.0.1:1: it does not answer", timeout=20)
+        assert all(url[7:].removesuffix("/metrics") in t.screen() for url in urls)
+        t.resize(80, 16)
+        t.wait(re.compile(r"\d more model servers: 'assay once' lists all"), timeout=20)
+    finally:
+        t.close()
+
+
 def test_the_page_and_its_interface_have_the_server(program, play, tmp_path):
     p = play()
     with Serve(program, tmp_path, "--source", p.gpu, "--engine", p.engine, "--state", "none") as s:
