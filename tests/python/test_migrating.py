@@ -443,6 +443,19 @@ def plots(tmp_path, capsys, monkeypatch, **_):
     assert "--pickle" in said and "--backend" in said
 
 
+def parquet(tmp_path, capsys, monkeypatch, **_):
+    monkeypatch.chdir(tmp_path)
+    with notebook(tmp_path) as shell:
+        shell.run_cell("import time; time.sleep(0.5)", store_history=True)
+        shell.run_cell("%perfmonitor_export_perfdata --file x.parquet", store_history=True)
+        shell.run_cell("%assay export gpus.parquet", store_history=True)
+    assert (tmp_path / "gpus.parquet").read_bytes()[-4:] == b"PAR1"
+    if (tmp_path / "x.parquet").exists():
+        assert (tmp_path / "x.parquet").read_bytes()[-4:] == b"PAR1"
+    else:
+        assert "Parquet needs pyarrow or fastparquet" in capsys.readouterr().err
+
+
 def script(tmp_path, monkeypatch, **_):
     monkeypatch.chdir(tmp_path)
     with notebook(tmp_path) as shell:
@@ -611,7 +624,7 @@ CHECKS = {
     "captures of another host": another_host, "`:q`": colon_q, "replay": replay, "numbers of cells": cell_numbers,
     "GPU figures of a process, a user, a job": gpu_of_a_process, "GPU tags of a level": gpu_of_a_process, "a cell without a sample": short_cell,
     "I/O columns": io_columns, "the monitor's own I/O": own_io, "`memory` of a level": uss,
-    "`perfdata_df` columns of single cores": single_cores, "`%assay data`": ours_is_si, "plots": plots,
+    "`perfdata_df` columns of single cores": single_cores, "`--file x.parquet` of `%perfmonitor_export_perfdata`": parquet, "`%assay data`": ours_is_si, "plots": plots,
     "`--pickle` and `--backend` of `%perfmonitor_plot`": plots, "a script of cells": script, "`%wrap_kernel`": wrapped_kernel,
     "`start()` and `stop()` of a session from a file": offline, "`stop_time` of an imported session without one": stop_time,
     "who measures": no_nvidia_smi, "what was not measured": not_measured, "times in `cpu_metrics.csv`": iso_times,
