@@ -655,7 +655,7 @@ WRONG = [
     (302, b"", 3, "redirects are not followed"),
     (502, b"bad gateway", 3, "the server answers 502"),
     (200, b"[" * 100000, 1, "it is not JSON"),
-    (200, b'{"status":"success","data":[' + b"[]," * 2_000_000 + b"[]]}", 3, "more than 200000 series, which are too many"),
+    (200, b'{"status":"success","data":[' + b"{}," * 8_000_000 + b"{}]}", 3, "more than 200000 series, which are too many"),
 ]
 
 
