@@ -9,12 +9,13 @@ import random
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
 import pytest
 
-from conftest import FIXTURES
+from conftest import FIXTURES, ROOT
 from serving import Server
 
 NEEDED = ("munged", "slurmctld", "slurmd", "srun", "scancel")
@@ -293,6 +294,32 @@ def test_serve_tells_which_job_holds_a_gpu(program, assay, tmp_path, cluster, jo
     # One record a job, with all the GPUs it holds.
     records = [json.loads(r) for r in assay("jobs", "--state", tmp_path / "state", "--format", "jsonl").stdout.splitlines()]
     assert {r["job"]: r["gpus"] for r in records} == {jobs[0][0]: "0", jobs[1][0]: "0", array[0][0]: "1,3", array[1][0]: "2"}, records
+
+
+def test_why_finds_the_rank_of_a_job(program, cluster, tmp_path):
+    """From outside of the job: an assay in it watches the ranks, and one of them was stopped."""
+    launch = ROOT / "tests" / "hangs" / "launch.py"
+    process = subprocess.Popen(["srun", "-n1", "--mem=400", "--overlap", "sh", "-c", f"echo $SLURM_JOB_ID; exec {sys.executable} {launch} 4 stopped 2"],
+                               env=cluster.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    job = process.stdout.readline().strip()
+    try:
+        pids = [int(pid) for pid in process.stdout.readline().split()]
+        assert job and len(pids) == 4, cluster.logs()
+        env = {**cluster.env, **fake_gpus(tmp_path, [pids])}
+        deadline = time.monotonic() + 90
+        while True:
+            done = subprocess.run([program, "why", "--slurm", job, "--remote-assay", program, "--watch", "2", "--format", "json"], env=env,
+                                  capture_output=True, text=True, check=False, timeout=60)
+            answer = json.loads(done.stdout or "{}")
+            if answer.get("outcome") == "found" or time.monotonic() > deadline:
+                break
+        assert done.returncode == 1, (done.stderr, answer, cluster.logs())
+        first = answer["causes"][0]
+        assert (first["cause"], first["rank"], first["pid"]) == ("stopped", 2, pids[2]), answer["causes"]
+        assert answer["n_ranks"] == 4 and {r["host"] for r in answer["ranks"]} == set(cluster.slurmd)
+    finally:
+        cluster.run("scancel", job)
+        process.communicate(timeout=30)
 
 
 def test_targets_of_the_real_sinfo(cluster, assay):
