@@ -142,6 +142,28 @@ static void narrow(void **state UNUSED)
         }
 }
 
+/* Words stand on the left, numbers on the right, each with its unit in a sentence. */
+static void kinds(void **state UNUSED)
+{
+        static const struct {
+                enum doc_kind kind;
+                bool is_words;
+                const char *unit;
+        } cases[] = {
+            {DOC_TEXT, true, ""},    {DOC_LIST, true, ""},
+            {DOC_NUMBERS, true, ""}, {DOC_NUMBER, false, ""},
+            {DOC_COUNT, false, ""},  {DOC_RATIO, false, " %"},
+            {DOC_LENGTH, false, ""}, {DOC_GPU_HOURS, false, " GPU-hours"},
+            {DOC_TIME, true, ""},    {DOC_ENERGY, false, " kWh"},
+            {DOC_FLAG, false, ""},   {DOC_CURVE, true, ""},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                const struct doc_column column = {.key = "x", .kind = cases[i].kind};
+                assert_int_equal(doc_is_words(&column), cases[i].is_words);
+                assert_string_equal(doc_unit_after(&column), cases[i].unit);
+        }
+}
+
 static void an_unknown_format(void **state UNUSED)
 {
         struct document d = {.what = "a test"};
@@ -158,6 +180,7 @@ int main(void)
             cmocka_unit_test(each_format),
             cmocka_unit_test(a_page),
             cmocka_unit_test(narrow),
+            cmocka_unit_test(kinds),
             cmocka_unit_test(an_unknown_format),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
