@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -280,6 +281,24 @@ def make_tree(root):
     (group / "memory.current").write_text("1073741824\n")
     (group / "memory.max").write_text("8589934592\n")
     (root / f"var/log/pods/ml_llm-0_{POD}/trainer").mkdir(parents=True)
+
+
+def test_more_owners_than_slots(program, tmp_path):
+    """Eight owners of a GPU have a slot each; the ninth is named all the same, without one."""
+    make_tree(tmp_path / "root")
+    shell, pids = tmp_path / "root/proc/4244", range(5000, 5009)
+    for i, pid in enumerate(pids):
+        shutil.copytree(shell, shell.parent / str(pid))
+        for name in ("stat", "status"):
+            (shell.parent / str(pid) / name).write_text((shell / name).read_text().replace("4244", str(pid)).replace("1000\t", f"{2000 + i}\t").replace("1000\n", f"{2000 + i}\n"))
+    (tmp_path / "scn").write_text(RECORDED.replace("437:916455424", " ".join(f"{pid}:{1000 * (i + 1)}" for i, pid in enumerate(pids))))
+    env = {"FAKE_NVML": str(tmp_path / "scn"), "ASSAY_NVML_LIB": str(LIBRARY)}
+    with Server(program, tmp_path, "--backend", "nvml", "--root", tmp_path / "root", "--owner-labels", env=env) as s:
+        s.wait(lambda: s.ask("/-/ready")[0] == 200)
+        s.wait(lambda: s.ask("/metrics")[2].count("assay_gpu_owner_info{") == 9)
+        owners = [line for line in s.ask("/metrics")[2].splitlines() if line.startswith("assay_gpu_owner_info{")]
+        assert sorted(re.findall(r'slot="(\d+)"', "".join(owners))) == list("12345678"), owners
+        assert sorted(re.findall(r'user="(\d+)"', "".join(owners))) == [str(2000 + i) for i in range(9)], owners
 
 
 def test_jobs_and_pods_by_their_control_groups(program, tmp_path):
