@@ -184,6 +184,8 @@ def test_a_tape_that_harms_nobody(corpus, assay, tmp_path):
     assert "\x1b" not in assay("report", path).stdout
     assert assay("report", path, "--recover").returncode == 0
     assert ask(path, "select count(*) from mark where type = 'step'") == [(known,)]
+    # What is no tape is somebody's file: it stays. A tape that was taken goes.
+    assert sorted(p.name for p in spool(path).iterdir()) == (["tape-1"] if corpus.name in ("empty", "magic", "size", "slots") else []) + ["tape-2"]
     assert pathlib.Path("/etc/passwd").exists()
 
 
