@@ -72,7 +72,8 @@ static struct value rank_number_of(const struct rank_from *from, const char *nam
         return value_ok((double)v);
 }
 
-void rank_file_name(const char *text, char *buf, size_t size)
+/* What may stand in a file's name of any text; "" of none. */
+static void rank_file_name(const char *text, char *buf, size_t size)
 {
         size_t n = 0;
         for (; text && *text && n + 1 < size; text++) {

@@ -28,5 +28,3 @@ typedef const char *rank_env_of(void *arg, const char *name);
 struct rank_facts rank_facts_of(rank_env_of *env, void *arg);
 /* Whether there are, or may be, other ranks. */
 bool rank_is_one_of_many(const struct rank_facts *r);
-/* What may stand in a file's name of any text; "" of none. */
-void rank_file_name(const char *text, char *buf, size_t size);

@@ -8,7 +8,9 @@
 /* A shorter beginning is shared by too many names. */
 #define PREFIX_MIN 3
 
-size_t suggest_distance(const char *a, const char *b)
+/* Edits (insert, delete, replace, swap neighbours) between two words; words over 64 bytes are
+ * compared by their start. */
+static size_t suggest_distance(const char *a, const char *b)
 {
         size_t na = strnlen(a, WORD_MAX), nb = strnlen(b, WORD_MAX);
         size_t rows[3][WORD_MAX + 1];

@@ -46,11 +46,6 @@ const struct command *command_find(const char *name);
 /* The command whose name is nearest to a misspelt word, or NULL when none is near. */
 const struct command *command_near(const char *word);
 
-/* Help of one command, or with NULL of all. */
-void help_write(const struct command *c, struct strbuf *out);
-/* The options that help of a command leaves out, and the commands that take them. */
-void help_write_options(struct strbuf *out);
-
 /* Writes "assay: …" and the hint to stderr; returns the exit status that fits the code. */
 int complain(const struct err *err);
 /* The exit status of an error. */

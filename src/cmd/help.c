@@ -115,7 +115,8 @@ static void write_examples(const struct command *c, struct strbuf *out)
                             c->examples[i].what);
 }
 
-void help_write(const struct command *c, struct strbuf *out)
+/* Help of one command, or with NULL of all. */
+static void help_write(const struct command *c, struct strbuf *out)
 {
         if (!c) {
                 write_overview(out);
@@ -134,7 +135,8 @@ void help_write(const struct command *c, struct strbuf *out)
         strbuf_finish(&options);
 }
 
-void help_write_options(struct strbuf *out)
+/* The options that help of a command leaves out, and the commands that take them. */
+static void help_write_options(struct strbuf *out)
 {
         strbuf_puts(out, "Options that few people need, and the commands that take them.\n\n");
         for (enum option i = 0; i < OPT_COUNT_OF; i++) {

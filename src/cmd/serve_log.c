@@ -71,7 +71,8 @@ static void log_put_text(const struct log_line *line, struct strbuf *out)
         strbuf_putf(out, "assay: %s", text);
 }
 
-void log_put(enum log_format format, const struct log_line *line, struct strbuf *out)
+/* One line, with its end. Everything from outside stays inside its quotes. */
+static void log_put(enum log_format format, const struct log_line *line, struct strbuf *out)
 {
         char time[48];
         put_time(line->wall_ns, time, sizeof(time));

@@ -19,7 +19,5 @@ struct log_line {
 
 /* LOG_TEXT for a name that is not known. */
 enum log_format log_format_find(const char *name);
-/* One line, with its end. Everything from outside stays inside its quotes. */
-void log_put(enum log_format format, const struct log_line *line, struct strbuf *out);
 /* The same to standard error, in one write. */
 void log_write(enum log_format format, const struct log_line *line);

@@ -65,8 +65,6 @@ void engine_wait_until(struct engine *e, int64_t mono_ns);
 
 /* The GPUs' thread. */
 void engine_sample(void *arg);
-/* Whether frames are of now, so that late ones can be reported. */
-bool engine_is_live(const struct engine *e);
 /* One frame of the source: 1, 0 at its end, or a negative code. */
 int engine_ask(struct engine *e, const struct frame **ret, struct err *err);
 /* A frame has come: it is counted, remembered, kept and reported. 0 or a negative code with err. */

@@ -197,8 +197,9 @@ size_t history_copy(struct history *h, uint32_t slot, enum metric metric, int64_
         return n;
 }
 
-size_t history_said(struct history *h, uint32_t slot, int64_t from, int64_t until, struct said *ret,
-                    size_t max)
+/* Likewise for class and limiter. */
+static size_t history_said(struct history *h, uint32_t slot, int64_t from, int64_t until,
+                           struct said *ret, size_t max)
 {
         size_t n = 0;
         pthread_mutex_lock(&h->lock);
@@ -227,7 +228,8 @@ bool history_before(struct history *h, int64_t wall_ns, int64_t *ret)
         return present;
 }
 
-bool history_since(struct history *h, int64_t *ret)
+/* The time of the oldest sample that is kept; false while there is none. */
+static bool history_since(struct history *h, int64_t *ret)
 {
         pthread_mutex_lock(&h->lock);
         bool present = h->next > h->first;

@@ -23,12 +23,7 @@ int history_push(struct history *h, const struct frame *frame);
 /* As the copy of struct trends. */
 size_t history_copy(struct history *h, uint32_t slot, enum metric metric, int64_t from,
                     int64_t until, struct point *ret, size_t max);
-/* Likewise for class and limiter. */
-size_t history_said(struct history *h, uint32_t slot, int64_t from, int64_t until, struct said *ret,
-                    size_t max);
 /* The time of the newest sample before wall_ns; false when there is none. */
 bool history_before(struct history *h, int64_t wall_ns, int64_t *ret);
-/* The time of the oldest sample that is kept; false while there is none. */
-bool history_since(struct history *h, int64_t *ret);
 /* h as views see it. */
 struct trends history_trends(struct history *h);

@@ -8,7 +8,8 @@
 #define RETRY_FIRST_NS NS_PER_S
 #define RETRY_MOST_NS (30 * NS_PER_S)
 
-bool engine_is_live(const struct engine *e)
+/* Whether frames are of now, so that late ones can be reported. */
+static bool engine_is_live(const struct engine *e)
 {
         return e->config.restamp || !e->pipeline || pipeline_is_live(e->pipeline);
 }

@@ -92,7 +92,8 @@ static int skip_empty_past(struct collect *c, struct err *err)
         return r;
 }
 
-int collect_prepare(struct collect *c, struct err *err)
+/* Whether the rules may be used is asked first. As question_ask. */
+static int collect_prepare(struct collect *c, struct err *err)
 {
         int skipped = skip_empty_past(c, err);
         if (skipped <= 0)

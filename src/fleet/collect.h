@@ -29,8 +29,6 @@ struct collect {
 int collect_begin(struct collect *c, struct fleet *f, const struct fleet_asked *asked,
                   struct fleet_report *report, struct err *err);
 void collect_finish(struct collect *c);
-/* Whether the rules may be used is asked first. As question_ask. */
-int collect_prepare(struct collect *c, struct err *err);
 /* The questions of a view, in the order in which its tables take the answers. */
 size_t collect_questions(enum fleet_view view, struct question *ret, size_t max);
 

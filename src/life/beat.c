@@ -2,13 +2,6 @@
 
 #include "base/clock.h"
 
-#include <poll.h>
-#include <stddef.h>
-#include <time.h>
-
-/* A wait is cut into pieces, so that a stop asked for by another thread is seen soon. */
-#define PIECE_NS (100 * NS_PER_MS)
-
 void beat_start(struct beat *b, int64_t now_ns, int64_t interval_ns)
 {
         *b = (struct beat){.start_ns = now_ns, .interval_ns = interval_ns};
@@ -36,20 +29,4 @@ uint64_t beat_take(struct beat *b, int64_t now_ns)
         b->next = number + 1;
         b->late += late;
         return number;
-}
-
-bool beat_sleep(const struct beat *b, int wake_fd, bool (*stop)(void))
-{
-        struct pollfd wake = {.fd = wake_fd, .events = POLLIN};
-        for (;;) {
-                int64_t left = beat_remaining(b, clock_mono_ns());
-                if (left == 0)
-                        return true;
-                if (stop && stop())
-                        return false;
-                int64_t piece = left < PIECE_NS ? left : PIECE_NS;
-                struct timespec ts = {.tv_sec = piece / NS_PER_S, .tv_nsec = piece % NS_PER_S};
-                if (ppoll(&wake, wake_fd >= 0, &ts, NULL) > 0)
-                        return false;
-        }
 }

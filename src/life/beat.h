@@ -1,7 +1,7 @@
 /*
  * The beat of a sampler: ticks at start, start + interval, start + 2 × interval, … A tick that
  * takes too long makes later ones be skipped; it never makes them bunch, and it never moves the
- * others. Arithmetic only, except for beat_sleep: tests give their own clock.
+ * others. Arithmetic only: the clock is the caller's.
  */
 #pragma once
 
@@ -25,8 +25,3 @@ int64_t beat_remaining(const struct beat *b, int64_t now_ns);
 /* Begins the tick that is due at now_ns, counts it and those passed over, and returns its number.
  */
 uint64_t beat_take(struct beat *b, int64_t now_ns);
-/*
- * Waits until the next tick is due, or until wake_fd is readable (-1 for none), or a signal comes
- * while stop() is true. True when the tick is due.
- */
-bool beat_sleep(const struct beat *b, int wake_fd, bool (*stop)(void));

@@ -166,7 +166,8 @@ const char *health_reason_text(enum health_reason reason)
         return reasons[reason].text;
 }
 
-uint32_t health_reason_xid(const struct health *h, enum health_reason reason)
+/* The XID behind a reason of this GPU; 0 for none. */
+static uint32_t health_reason_xid(const struct health *h, enum health_reason reason)
 {
         const struct health_reason_info *info = &reasons[reason];
         if (info->test != HEALTH_TEST_XID)

@@ -151,8 +151,6 @@ const char *health_name(enum health_state state);
 const struct health_reason_info *health_reason_info(enum health_reason reason);
 const char *health_reason_name(enum health_reason reason);
 const char *health_reason_text(enum health_reason reason);
-/* The XID behind a reason of this GPU; 0 for none. */
-uint32_t health_reason_xid(const struct health *h, enum health_reason reason);
 /* The reason's text, with the XID where one is the reason: "XID 79: the GPU has fallen off the
  * bus". Into ret, unless it is the reason's own text. */
 const char *health_reason_words(const struct health *h, enum health_reason reason, char *ret,

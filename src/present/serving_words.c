@@ -118,7 +118,8 @@ const char *serving_try(const struct served *s)
         return serving_advice((enum serving_limiter)s->limit, s->s.kind, s->is_queued);
 }
 
-const char *serving_size_words(enum serving_size size)
+/* "add a GPU", "you could give one back"; "" for neither. */
+static const char *serving_size_words(enum serving_size size)
 {
         return size == SERVING_SIZE_ADD      ? "add a GPU"
                : size == SERVING_SIZE_RETURN ? "you could give one GPU back"

@@ -23,5 +23,3 @@ void serving_put_headroom(struct strbuf *out, const struct served *s);
 /* "2.3 tokens/J, 5.5 million tokens a GPU-hour, MFU 31 % (tensor cores 35 %), MBU 62 % (device
  * memory 66 %)". */
 void serving_put_yield(struct strbuf *out, const struct served *s);
-/* "add a GPU", "you could give one back"; "" for neither. */
-const char *serving_size_words(enum serving_size size);

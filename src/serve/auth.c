@@ -31,7 +31,8 @@ int auth_init(struct auth *a, const char *place)
         return fill_random(a->key, sizeof(a->key));
 }
 
-int auth_make_secret(char ret[AUTH_SECRET_MAX])
+/* 64 hexadecimal digits of the system's randomness. 0 or a negative errno. */
+static int auth_make_secret(char ret[AUTH_SECRET_MAX])
 {
         unsigned char bytes[32];
         int r = fill_random(bytes, sizeof(bytes));

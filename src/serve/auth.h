@@ -65,8 +65,6 @@ int auth_init(struct auth *a, const char *place);
 void auth_keep_sessions(struct auth *a, const struct auth *old);
 /* The first line of a file that others cannot write. 0, or a negative code with err. */
 int auth_read_token(const char *path, char ret[AUTH_TOKEN_MAX], struct err *err);
-/* 64 hexadecimal digits of the system's randomness. 0 or a negative errno. */
-int auth_make_secret(char ret[AUTH_SECRET_MAX]);
 /* Whether anything has to be shown. */
 bool auth_is_needed(const struct auth *a);
 /* What the headers (NULL when not sent) are worth. The claim is what has to be checked with

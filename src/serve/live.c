@@ -203,7 +203,7 @@ static void on_host(void *arg, const struct host *host)
 
 /* --- from meters to what is examined, on the publisher's ---------------------------------- */
 
-int64_t live_patience_ns(const struct live *l)
+static int64_t live_patience_ns(const struct live *l)
 {
         return MAX(PATIENCE_INTERVALS * l->interval_ns, PATIENCE_LEAST_NS);
 }

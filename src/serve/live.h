@@ -103,8 +103,6 @@ uint64_t live_number(struct live *l);
 void live_status(struct live *l, struct live_status *ret);
 /* Reads the GPUs that often from now on. */
 void live_set_interval(struct live *l, int64_t ns);
-/* How old values may be before they are not shown. */
-int64_t live_patience_ns(const struct live *l);
 /* What a GPU or slice is known by, whatever number the source gives it. */
 void live_key(const struct entity *e, char ret[STATE_KEY_MAX]);
 

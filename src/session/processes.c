@@ -12,9 +12,6 @@
 
 #define SAMPLE_EVERY_NS (10 * NS_PER_S)
 
-const char *const process_figure_names[PROCESS_FIGURES] = {
-    "gpu_memory", "gpu_util", "gpu_band", "gpu_encoder", "gpu_decoder", "cpu", "memory"};
-
 static struct value *figure_of(struct process *p, size_t i)
 {
         struct value *const figures[PROCESS_FIGURES] = {

@@ -312,7 +312,6 @@ void processes_free(struct session *s);
 struct value process_figure(const struct process *p, size_t i);
 void process_set_figure(struct process *p, size_t i, struct value v);
 struct series_scale process_figure_scale(size_t i);
-extern const char *const process_figure_names[PROCESS_FIGURES];
 
 int stacks_write(struct session *s);
 void stacks_note_written(struct session *s);

@@ -43,29 +43,10 @@ static void keeps_time(void **state UNUSED)
         }
 }
 
-static bool stop_now(void)
-{
-        return true;
-}
-
-static void waits_for_real(void **state UNUSED)
-{
-        struct beat b;
-        int64_t begin = clock_mono_ns();
-        beat_start(&b, begin, 30 * MS);
-        for (int i = 0; i < 4; i++) {
-                assert_true(beat_sleep(&b, -1, NULL));
-                beat_take(&b, clock_mono_ns());
-        }
-        assert_true(clock_mono_ns() - begin >= 90 * MS);
-        assert_false(beat_sleep(&b, -1, stop_now));
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(keeps_time),
-            cmocka_unit_test(waits_for_real),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,8 @@ static bool to_logs(struct estimate *e, size_t n)
         return true;
 }
 
-void measure_say(struct diff_row *row, const char *why)
+/* Makes a row inconclusive, and says why. */
+static void measure_say(struct diff_row *row, const char *why)
 {
         row->word = DIFF_INCONCLUSIVE;
         snprintf(row->why, sizeof(row->why), "%s", why);

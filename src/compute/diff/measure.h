@@ -16,8 +16,6 @@ typedef bool take_fn(const struct diff_run *run, const void *arg, struct estimat
  * noise of a single run comes from. */
 struct diff_row *measure_row(const struct measurer *m, const struct diff_row *as, take_fn *take,
                              const void *arg, enum diff_method method);
-/* Makes a row inconclusive, and says why. */
-void measure_say(struct diff_row *row, const char *why);
 /* A number without an error; returns whether it is present. */
 bool measure_plain(double v, bool present, struct estimate *ret);
 /* in_steps: of the windows between the first step and the last, where there are such. */

@@ -48,7 +48,7 @@ static size_t correlation_reach(const double *v, size_t n, double mean)
 
 /* Twice the length that makes the error of the error smallest: too short a block makes the interval
  * too narrow, too long a one only a little wider. */
-size_t stats_block(const double *v, size_t n)
+static size_t stats_block(const double *v, size_t n)
 {
         double mean = mean_of(v, n);
         double length = MAX(length_for(autocorrelation(v, n, mean, 1), n),

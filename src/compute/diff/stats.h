@@ -21,8 +21,6 @@ struct estimate {
 /* Numbers that a mean with an error needs at least. */
 #define STATS_LEAST 4
 
-/* The length of a block: by how far neighbours resemble each other; n / 8 to n / 3, at least 2. */
-size_t stats_block(const double *v, size_t n);
 /* se is negative below STATS_LEAST numbers. */
 struct estimate stats_mean(const double *v, size_t n);
 /*

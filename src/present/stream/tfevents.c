@@ -58,7 +58,7 @@ static void put_message(struct strbuf *out, unsigned field, struct strbuf *messa
 
 /* ---- records ---- */
 
-uint32_t tfevents_crc32c(const char *s, size_t n)
+static uint32_t tfevents_crc32c(const char *s, size_t n)
 {
         uint32_t crc = ~0u;
         for (size_t i = 0; i < n; i++) {

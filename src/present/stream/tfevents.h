@@ -14,5 +14,3 @@ void tfevents_scalar(struct strbuf *out, double wall_s, int64_t step, const char
 /* Markdown, shown by the plugin for texts. */
 void tfevents_text(struct strbuf *out, double wall_s, int64_t step, const char *tag,
                    const char *text);
-/* The checksum of a record: CRC-32C. */
-uint32_t tfevents_crc32c(const char *s, size_t n);

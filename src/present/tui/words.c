@@ -38,7 +38,8 @@ void words_limit(char *buf, size_t size, const struct row *row, int w)
                          short_held ? ", clocks held by " : "", short_held ? short_held : "");
 }
 
-const char *words_hold(const struct row *row)
+/* Why the clock is below its maximum: "power limit", "heat", …; "" when nobody says. */
+static const char *words_hold(const struct row *row)
 {
         static const char *const words[] = {
             [CLOCKS_UNKNOWN] = "",         [CLOCKS_FULL] = "",

@@ -13,8 +13,6 @@
 void words_limit(char *buf, size_t size, const struct row *row, int w);
 /* The ink of a limiter: by what has to move. */
 uint8_t words_limiter_ink(enum limiter limiter);
-/* Why the clock is below its maximum: "power limit", "heat", …; "" when nobody says. */
-const char *words_hold(const struct row *row);
 /* Whether something other than idling and settings holds the clock down. */
 bool words_is_throttled(const struct row *row);
 /* "clock 1515 of 1980 MHz, power limit". */

@@ -21,7 +21,8 @@ static void put_seconds(double seconds, struct strbuf *out)
         strbuf_puts(out, format_length(text, sizeof(text), seconds));
 }
 
-void why_put_who(const struct why *w, const struct why_finding *f, struct strbuf *out)
+/* "rank 2 (pid 4711 on node3)", "node3", "rank 5". */
+static void why_put_who(const struct why *w, const struct why_finding *f, struct strbuf *out)
 {
         const struct snapshot_process *p =
             f->process == WHY_NONE ? NULL : &w->snapshot->processes[f->process];

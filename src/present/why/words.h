@@ -4,8 +4,6 @@
 #include "base/strbuf.h"
 #include "model/why.h"
 
-/* "rank 2 (pid 4711 on node3)", "node3", "rank 5". */
-void why_put_who(const struct why *w, const struct why_finding *f, struct strbuf *out);
 /* "rank 2 (pid 4711) was stopped by a signal, state T, at train.py:88 step, for 41 s". */
 void why_put_finding(const struct why *w, const struct why_finding *f, struct strbuf *out);
 /* "train.py:88 step (in …)"; nothing where there are no lines. */

@@ -46,7 +46,9 @@ static bool text_has_word(const char *text, size_t n, const char *words)
         return false;
 }
 
-unsigned framework_scan(const char *text, size_t n, unsigned found)
+/* The first framework of the table that the text shows; those found before are in found, as bits.
+ */
+static unsigned framework_scan(const char *text, size_t n, unsigned found)
 {
         for (unsigned i = FRAMEWORK_NONE + 1; i < FRAMEWORK_COUNT; i++) {
                 if (!(found & 1u << i) &&

@@ -22,6 +22,3 @@ void framework_finish(struct framework_search *l);
 int framework_begin(struct framework_search *l, int proc, int32_t pid);
 /* Reads a piece. True when the look has ended: *ret is an enum framework, or missing. */
 bool framework_go_on(struct framework_search *l, struct value *ret);
-/* The first framework of the table that the text shows; those found before are in found, as bits.
- */
-unsigned framework_scan(const char *text, size_t n, unsigned found);
