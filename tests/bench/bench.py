@@ -235,9 +235,10 @@ def bench_stacks(_tmp):
 
 
 def bench_engines(_tmp):
-    """Ten model servers once a second: what asking them costs; then thirty played ones and what limits each."""
+    """Ten model servers once a second: what asking them costs; then sixty played ones and what limits each."""
     subprocess.run([sys.executable, HERE / "engines_bench.py", BUILD], check=True)
-    subprocess.run([sys.executable, HERE.parent / "serving" / "scenarios.py"], check=True)
+    for name in ("scenarios.py", "blind.py"):
+        subprocess.run([sys.executable, HERE.parent / "serving" / name], check=True)
 
 
 def bench_flight(_tmp):

@@ -14,13 +14,18 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#define FAMILIES_EVERY_NS (30 * NS_PER_S) /* it examines all processes of this user */
+#define FAMILIES_EVERY_NS (120 * NS_PER_S) /* it examines all processes of this user */
 
-/* The CPU time of a server's front ends. Which is the busiest may change, so growth is added up. */
+/* What a server's front ends want of the CPUs. Which is the busiest may change, so what the busiest
+ * used is added up. */
 struct front_times {
         int64_t mono_ns;
-        int32_t pids[ENGINE_FRONTS_MAX];
-        struct value before[ENGINE_FRONTS_MAX];
+        size_t turn; /* the one that is read next, beside the first */
+        struct front_time {
+                int32_t pid;
+                int64_t mono_ns;
+                struct value used, rate;
+        } each[ENGINE_FRONTS_MAX];
         struct value sum;
 };
 
@@ -198,30 +203,41 @@ static struct value main_thread_time(const struct engines *e, int32_t pid)
 
 #define FRONT_BUSY 0.5 /* of the time */
 
-/* Adds what the busiest of the main threads used since the last time; its pid, 0 where none was
- * busy. */
-static int32_t add_front_time(struct front_times *t, const struct engine_family *f, int64_t now_ns,
-                              const struct value now[ENGINE_FRONTS_MAX])
+static void read_front(const struct engines *e, int32_t pid, int64_t now_ns, struct front_time *t)
 {
+        struct value now = main_thread_time(e, pid);
         double seconds = clock_to_seconds(now_ns - t->mono_ns);
+        bool known = t->pid == pid && seconds > 0;
+        t->rate = known ? value_rate(now, t->used, seconds) : value_missing(STATE_BLANK);
+        t->pid = pid;
         t->mono_ns = now_ns;
-        double most = -1;
+        t->used = now;
+}
+
+/* Adds what the busiest of the main threads used since the last time; its pid, 0 where none was
+ * busy. The one that listens is read each time, the others in turns. */
+static int32_t add_front_time(const struct engines *e, struct front_times *t,
+                              const struct engine_family *f, int64_t now_ns)
+{
+        double seconds = clock_to_seconds(now_ns - t->mono_ns), most = 0;
         int32_t busiest = 0;
+        read_front(e, f->fronts[0], now_ns, &t->each[0]);
+        if (f->n > 1) {
+                t->turn = t->turn + 1 < f->n ? t->turn + 1 : 1;
+                read_front(e, f->fronts[t->turn], now_ns, &t->each[t->turn]);
+        }
         for (size_t i = 0; i < f->n; i++) {
-                struct value before = t->before[i];
-                bool known = t->pids[i] == f->fronts[i] && value_is_set(before);
-                if (known && value_is_set(now[i]) && now[i].v - before.v > most) {
-                        most = now[i].v - before.v;
-                        busiest = f->fronts[i];
-                }
-                t->pids[i] = f->fronts[i];
-                t->before[i] = now[i];
+                if (t->each[i].pid != f->fronts[i] || value_or(t->each[i].rate, 0) <= most)
+                        continue;
+                most = t->each[i].rate.v;
+                busiest = f->fronts[i];
         }
         if (!value_is_set(t->sum))
-                t->sum = now[0];
-        else if (most > 0)
-                t->sum.v += most;
-        return most >= FRONT_BUSY * seconds ? busiest : 0;
+                t->sum = t->each[0].used;
+        else if (t->mono_ns > 0)
+                t->sum.v += most * seconds;
+        t->mono_ns = now_ns;
+        return most >= FRONT_BUSY ? busiest : 0;
 }
 
 /* What the processes that take the requests cost: a small file each, and one more. */
@@ -229,7 +245,6 @@ static void read_processes(struct engines *e, size_t i)
 {
         struct engine_target *t = &e->targets[i];
         const struct engine_family *f = &e->families[i];
-        struct value now[ENGINE_FRONTS_MAX];
         char path[64];
         t->head = f->head;
         if (f->n == 0)
@@ -243,10 +258,8 @@ static void read_processes(struct engines *e, size_t i)
                 t->pid = 0;
                 return;
         }
-        for (size_t k = 0; k < f->n; k++)
-                now[k] = main_thread_time(e, f->fronts[k]);
         if (f->n > 0) {
-                int32_t busy = add_front_time(&e->fronts[i], f, t->reading.mono_ns, now);
+                int32_t busy = add_front_time(e, &e->fronts[i], f, t->reading.mono_ns);
                 t->front = busy > 0 ? busy : t->front;
                 t->reading.v[SERVING_CPU_MAIN_TIME] = e->fronts[i].sum;
         }

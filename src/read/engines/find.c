@@ -400,7 +400,12 @@ void engines_fill_families(int root, struct listing *listing, struct engine_fami
                 return;
         find_parents(root, &all);
         for (size_t i = 0; i < n; i++) {
-                if (list[i].pid > 0)
+                size_t k = 0;
+                while (k < i && list[k].pid != list[i].pid)
+                        k++;
+                if (list[i].pid > 0 && k < i)
+                        list[i] = list[k];
+                else if (list[i].pid > 0)
                         fill_family(root, &all, &list[i]);
         }
         free(all.list);
