@@ -452,6 +452,13 @@ def test_a_real_engine(assay, tmp_path):
                 pass
 
     try:
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            try:
+                urllib.request.urlopen(url + "/health", timeout=5).read()
+                break
+            except OSError:
+                time.sleep(0.1)
         for _ in range(6):
             threading.Thread(target=ask, daemon=True).start()
         file = str(tmp_path / "x.assay")
