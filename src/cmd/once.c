@@ -162,6 +162,17 @@ static int write_frame(const struct config *config, struct pipeline *p, const st
 /* The shortest time over which the host's rates mean something. */
 #define HOST_WINDOW_NS (250 * NS_PER_MS)
 
+/* Model servers without GPUs beside them: what they say themselves. */
+static void write_servings(const struct host *h, unsigned width, struct strbuf *out)
+{
+        for (size_t i = 0; i < h->n_servings; i++) {
+                struct served alone = {.s = h->servings[i], .limit = SERVING_LIMIT_UNKNOWN};
+                for (size_t k = 0; k < SERVED_COUNT; k++)
+                        alone.v[k] = value_missing(STATE_NONE);
+                serving_table_write(&alone, 1, width, out);
+        }
+}
+
 static void write_host(const struct config *config, const struct host *h, bool alone,
                        struct strbuf *out)
 {
@@ -174,6 +185,8 @@ static void write_host(const struct config *config, const struct host *h, bool a
                 host_csv_header(h, end, out);
                 host_csv_rows(h, h->n_cores, h->n_gpus, end, out);
         } else if (!is_csv(config)) {
+                if (alone)
+                        write_servings(h, (unsigned)table_width(config), out);
                 strbuf_puts(out, "\n");
                 host_table_write(h, table_width(config), out);
         }

@@ -104,6 +104,12 @@ def test_each_engine_answers(assay, serve_text, name):
     assert e["metrics"]["requests_running"] >= 2 and e["metrics"]["output_tokens"] == 0  # nothing was generated meanwhile
 
 
+def test_once_without_a_gpu_shows_the_server(assay, serve_text):
+    done = assay("once", "--width", "120", "--engine", serve_text((FIXTURES / "engines" / "vllm.prom").read_text()) + ",http://127.0.0.1:1")
+    assert "31 running, 4 waiting, cache 81 %" in done.stdout and "(Qwen/Qwen3-8B)\n" in done.stdout, done.stdout
+    assert "model server at 127.0.0.1:1\n  it does not answer: " in done.stdout
+
+
 @pytest.mark.parametrize("text,status,why", [
     ("nothing of the kind 1\n", 200, "no metrics of a model server"),
     ("", 503, "the server answers 503"),
