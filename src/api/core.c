@@ -215,7 +215,7 @@ static int open_session(struct core *c, struct err *err)
 }
 
 /* A library prints nothing: what gives no numbers has none. */
-static void say_nothing(const char *name UNUSED, const char *why UNUSED)
+static void ignore_message(const char *name UNUSED, const char *why UNUSED)
 {
 }
 
@@ -226,7 +226,7 @@ static int start_collecting(struct core *c, struct err *err)
                 err_set(err, ERR_USAGE, "'collect' needs a recording to keep its numbers in");
                 return err_hint(err, "set 'output', too");
         }
-        return c->session ? collecting_start(&c->options.config, c->session, say_nothing,
+        return c->session ? collecting_start(&c->options.config, c->session, ignore_message,
                                              &c->collecting, err)
                           : 0;
 }

@@ -95,8 +95,7 @@ int assay_frame_verdict(const assay_frame *f, size_t gpu, struct assay_verdict *
 {
         if (!f || gpu >= f->n || !ret)
                 return ASSAY_E_USAGE;
-        /* The texts are kept with the frame, which nobody can distinguish from their having been
-         * there. */
+        /* The texts are kept with the frame, as if they had always been in it. */
         struct words *w = words_of((struct assay_frame *)f);
         if (!w)
                 return -ENOMEM;

@@ -52,7 +52,7 @@ static void put_frame(struct hwfiles *h, const struct assay_frame *f)
         /* A stale frame has nothing that the one before had not. */
         if (view.n > 0 && !view.stale)
                 hwmon_write_frame(&h->texts, &view);
-        /* Frames may come oftener than ticks of the host. */
+        /* Frames may come more often than ticks of the host. */
         bool news = f->host_snapshot && f->host_snapshot->wall_ns != h->host_ns;
         CLEANUP(freep) struct host *host = news ? host_snapshot_host(f->host_snapshot) : NULL;
         if (host) {

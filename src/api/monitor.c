@@ -35,7 +35,7 @@ static int no_place(struct assay_error *error)
                         "give the address of a variable");
 }
 
-/* The run to ask, with a reference; NULL with what every call answers while there is none. */
+/* The current run, with a reference; NULL with the common error while there is none. */
 static struct core *acquire_core(assay_monitor *m, struct assay_error *error, int *ret_code)
 {
         *ret_code = check_monitor(m, error);

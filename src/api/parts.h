@@ -26,7 +26,7 @@ struct host_snapshot_level {
         struct value f[FIGURE_COUNT];
 };
 
-/* What each has first: who uses it, and where it goes back to. */
+/* First member of each part: its reference count, and the stock it returns to. */
 struct part {
         atomic_uint users;
         struct stock *stock;

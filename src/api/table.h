@@ -54,7 +54,7 @@ bool table_wants(struct table_job *job, int64_t wall_ns, int64_t moment_ns);
 int table_level_missing(enum level level, unsigned present, struct err *err);
 
 /* Each fills an empty table. 0, or a negative code with err. */
-/* A level as a notebook's monitor has it. */
+/* A level in the columns of a notebook's monitor. */
 int table_fill_level(struct assay_table *t, struct table_job *job, enum level level,
                      struct err *err);
 /* A level as JSON has it. */

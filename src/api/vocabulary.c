@@ -1,4 +1,4 @@
-/* Names, units and help of what is measured. */
+/* Names, units and help of the metrics. */
 #include "api/api.h"
 #include "app/setup.h"
 #include "model/host.h"

@@ -111,7 +111,7 @@ static int copy_all(int from, int to)
         return n < 0 ? -errno : fsync(to) < 0 ? -errno : 0;
 }
 
-/* What stands behind the last dot says nothing, but people rely on it. */
+/* What follows the last dot says nothing, but people rely on it. */
 static const char *file_extension(const char *file)
 {
         const char *slash = strrchr(file, '/'), *dot = strrchr(slash ? slash : file, '.');

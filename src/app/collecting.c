@@ -39,7 +39,7 @@ static void keep_value(void *arg, const struct collected *value)
         mark_finish(&m);
 }
 
-static void say_trouble(void *arg, const char *name, const char *why)
+static void report_collector(void *arg, const char *name, const char *why)
 {
         struct collecting *c = arg;
         c->say(name, why);
@@ -67,7 +67,7 @@ int64_t collecting_interval(const struct config *config)
 int collecting_start(const struct config *config, struct session *session, collecting_say *say,
                      struct collecting **ret, struct err *err)
 {
-        struct collector_config cc = {.on_value = keep_value, .on_trouble = say_trouble};
+        struct collector_config cc = {.on_value = keep_value, .on_trouble = report_collector};
         *ret = NULL;
         int r = collecting_list(config, &cc.list, err);
         struct collecting *c = r == 0 && cc.list.n > 0 ? calloc(1, sizeof(*c)) : NULL;

@@ -13,7 +13,7 @@ typedef void collecting_say(const char *name, const char *why);
 
 /* Whether --collect can be read; before anything is recorded. */
 int collecting_check(const struct config *config, struct err *err);
-/* What --collect says, for who collects by himself. Finish it either way. */
+/* The parsed --collect, for callers that collect on their own. Finish it either way. */
 int collecting_list(const struct config *config, struct collect_list *ret, struct err *err);
 /* The time between two beats of them. */
 int64_t collecting_interval(const struct config *config);

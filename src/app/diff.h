@@ -19,7 +19,7 @@ struct run_diff {
 
 /* "time=5%,energy=10%,memory=2GiB". 0 or ERR_USAGE. */
 int run_diff_gates(struct run_diff *r, const char *text, struct err *err);
-/* "gpus,model": what shall not forbid a verdict. 0 or ERR_USAGE. */
+/* "gpus,model": what must not forbid a verdict. 0 or ERR_USAGE. */
 int run_diff_allow(struct run_diff *r, const char *text, struct err *err);
 /*
  * Reads the files of a side, which are repeats of one run: sessions, captures, or folders

@@ -9,12 +9,12 @@
 struct input {
         const char *path;
         char gpus[4200];      /* the file that has the frames, for setup_open; empty for none */
-        char gpus_else[4200]; /* the one to take when that has none; empty for none */
+        char gpus_else[4200]; /* the fallback when that has none; empty for none */
         bool lenient;         /* files of GPUs without one usable row are left out */
         bool is_log;          /* a run log: marks alone */
         struct run_facts facts;
-        struct session_reader *session; /* NULL when it is none */
-        struct notebook *notebook;      /* NULL when it is none */
+        struct session_reader *session; /* NULL when it is not one */
+        struct notebook *notebook;      /* NULL when it is not one */
         struct hwmon_cpu *cpu;          /* NULL when it is not a monitor's folder */
         struct mark *marks;
         size_t n_marks;

@@ -174,7 +174,7 @@ bool job_finding(const struct config *config, const char *path, struct strbuf *o
         if (found && r.job.n_stragglers > 0)
                 job_put_straggler(&r.job, &r.job.stragglers[0], out);
         else if (found)
-                job_put_nobody(&r.job, out);
+                job_put_no_straggler(&r.job, out);
         job_reading_finish(&r);
         return found;
 }

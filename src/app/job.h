@@ -36,6 +36,6 @@ int job_write(const struct job_reading *r, const char *format, struct strbuf *ou
  */
 int job_list_folder(const struct config *config, const char *path, const char *format,
                     size_t columns, struct strbuf *out, struct strbuf *notices, struct err *err);
-/* What is said first of a folder of ranks. False when it is none, or cannot be read. */
+/* What is said first of a folder of ranks. False when it is not one, or cannot be read. */
 bool job_finding(const struct config *config, const char *path, struct strbuf *out);
 void job_reading_finish(struct job_reading *r);

@@ -7,7 +7,7 @@
 struct limits {
         pthread_mutex_t lock;
         struct stretches stretches;
-        int failed; /* a GPU found no memory: -ENOMEM for anyone who asks */
+        int failed; /* a GPU found no memory: -ENOMEM for every caller */
 };
 
 struct limits *limits_new(const struct config *config)

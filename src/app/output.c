@@ -65,7 +65,7 @@ static bool is_recording(int fd)
         if (((size_t)n >= sizeof(sqlite) && memcmp(head, sqlite, sizeof(sqlite)) == 0) ||
             memcmp(head, zip, MIN((size_t)n, sizeof(zip) - 1)) == 0)
                 return true;
-        /* Any JSON may be lines of ours to the replay; a report is none. */
+        /* Any JSON may be lines of our own to the replay; a report is not. */
         if (head[0] == '{')
                 return strstr(head, "\"tick\":") != NULL;
         for (size_t i = 0; format_at(i); i++) {

@@ -20,7 +20,7 @@ int output_check_fd(int fd, const char *name, const char *input, struct err *err
 int output_write(const char *path, const char *input, bool force, struct strbuf *out,
                  struct err *err);
 /*
- * Puts a text in the place of a regular file, or makes one, all at once: anyone who reads it sees
- * the old one or the new one. A recording is not replaced. 0 or a negative code with err.
+ * Puts a text in the place of a regular file, or makes one, all at once: a reader sees the old one
+ * or the new one. A recording is not replaced. 0 or a negative code with err.
  */
 int output_replace(const char *path, struct strbuf *text, struct err *err);

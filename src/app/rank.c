@@ -109,7 +109,8 @@ static void rank_fill(struct value *v, struct value with)
         *v = value_is_set(*v) ? *v : with;
 }
 
-/* Slurm starts the ranks of other launchers too: where both count the same, it knows more. */
+/* Slurm starts the ranks of other launchers too: where both report the same ranks, Slurm's facts
+ * are more complete. */
 static void add_slurm(const struct rank_from *env, struct rank_facts *ret)
 {
         const struct launcher *l = &launchers[ARRAY_LEN(launchers) - 1];
@@ -147,7 +148,7 @@ struct own_env {
         rank_env *env;
 };
 
-static const char *ask_own_env(void *arg, const char *name)
+static const char *read_own_env(void *arg, const char *name)
 {
         return ((const struct own_env *)arg)->env(name);
 }
@@ -155,7 +156,7 @@ static const char *ask_own_env(void *arg, const char *name)
 struct rank_facts rank_facts(rank_env *env)
 {
         struct own_env own = {env};
-        return rank_facts_of(ask_own_env, &own);
+        return rank_facts_of(read_own_env, &own);
 }
 
 bool rank_is_one_of_many(const struct rank_facts *r)

@@ -223,7 +223,7 @@ int snapshot_recorded(const char *path, double at_s, struct stack_snapshot *ret,
 /* What a thread did up to the end of the span. */
 struct still {
         int64_t last_ns,
-            since_ns; /* of its last window; of the first after which it did not move */
+            since_ns; /* end of its last window; of the first window after which it did not move */
         uint32_t stack, call, steady, seen[SNAPSHOT_SEEN_MAX];
         uint32_t n_samples, places;
         uint8_t state;

@@ -267,7 +267,7 @@ int setup_pipeline(const struct config *config, const char *location, bool margi
         };
         int r = choose_weights(config, &pc.compute.weights, err);
         choose_state_folder(config, pc.state_folder);
-        /* One moment of all, and not of those that were fastest. */
+        /* Waits for all, so that the frame is one moment of all and not of the fastest. */
         pc.source.settle = config->command && strcmp(config->command, "once") == 0;
         if (setup_reads_nodes(config))
                 describe_nodes(config, &pc.source);

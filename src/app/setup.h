@@ -26,12 +26,12 @@ int setup_open(const struct config *config, const char *location, bool margins, 
 int setup_open_waiting(const struct config *config, const char *location, double speed,
                        struct pipeline **ret, char notice[SETUP_NOTICE_MAX], struct err *err);
 /*
- * The same for a program that cannot wait: a driver that takes longer than patience_ns is waited
- * for by the frames. keep_trying: so is one that is not found when that took long.
+ * The same for a program that must not block: after patience_ns the frames wait for the driver
+ * instead. keep_trying: so is one that is not found when that took long.
  */
 #define SETUP_PATIENCE_NS 2000000000LL
 #define SETUP_PATH_MAX 4096
-/* Without opening it. inside holds the location of the configuration where that is none's. */
+/* Without opening it. inside holds the location of the configuration where that is not one's. */
 int setup_soon(const struct config *config, const char *location, double speed, int64_t patience_ns,
                bool keep_trying, char inside[SETUP_PATH_MAX], struct pipeline_config *ret,
                char notice[SETUP_NOTICE_MAX], struct err *err);

@@ -9,7 +9,7 @@
 /* What of a session: all zeros are all of it. */
 struct stack_choice {
         double at_s;      /* from this long after its start on */
-        uint64_t seconds; /* so many of those that it has; 0: all */
+        uint64_t seconds; /* how many of those that it has; 0: all */
         int32_t pid;      /* of this process and what it started; 0: of all */
 };
 

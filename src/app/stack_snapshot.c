@@ -117,7 +117,7 @@ struct environment {
         char buf[2][VARIABLE_MAX];
 };
 
-static const char *ask_process(void *arg, const char *name)
+static const char *read_process_env(void *arg, const char *name)
 {
         struct environment *e = arg;
         char *to = e->buf[e->turn++ % ARRAY_LEN(e->buf)];
@@ -130,7 +130,7 @@ static struct value local_ranks(struct environment *e)
         static const char *const names[] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
                                             "MV2_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"};
         for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-                const char *text = ask_process(e, names[i]);
+                const char *text = read_process_env(e, names[i]);
                 uint64_t n;
                 if (text && num_parse_u64(text, strlen(text), &n) && n > 0 && n <= INT32_MAX)
                         return value_ok((double)n);
@@ -148,13 +148,13 @@ static const struct snapshot_process *find_parent(const struct stack_snapshot *l
         return NULL;
 }
 
-/* What a rank started has its variables too: only the first of them is the rank. Parents stand
+/* What a rank started has its variables too: only the first of them is the rank. Parents come
  * before what they started. */
 static void add_rank(const struct stack_snapshot *l, struct snapshot_process *p)
 {
         struct environment e = {.pid = p->is.pid};
         const struct snapshot_process *parent = find_parent(l, p);
-        struct rank_facts facts = rank_facts_of(ask_process, &e);
+        struct rank_facts facts = rank_facts_of(read_process_env, &e);
         if (!rank_is_one_of_many(&facts) ||
             (parent && value_is_set(parent->rank) && parent->rank.v == facts.rank.v))
                 return;
@@ -312,7 +312,7 @@ int snapshot_now(const struct config *config, int32_t pid, struct stack_snapshot
 
 #define NODE_PATIENCE_NS (20 * NS_PER_S)
 
-/* Some hosts greet anyone who logs in: the answer begins at a line of its own. */
+/* Some hosts print a greeting at login: the answer begins at a line of its own. */
 static const char *find_object(const struct strbuf *text)
 {
         const char *end = text->s + text->len;
@@ -372,8 +372,8 @@ int snapshot_nodes(const struct config *config, struct stack_snapshot *ret, stru
                 words[n++] = watch;
         }
         ret->wall_ns = clock_wall_ns();
-        r = nodes_ask(&nodes, words, n, NODE_PATIENCE_NS + clock_from_seconds(watch_s),
-                      take_host_snapshot, ret, err);
+        r = nodes_query(&nodes, words, n, NODE_PATIENCE_NS + clock_from_seconds(watch_s),
+                        take_host_snapshot, ret, err);
         if (r == -ENOMEM)
                 return err_set(err, r, "out of memory");
         stack_snapshot_settle(ret);

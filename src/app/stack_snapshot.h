@@ -14,7 +14,7 @@ enum snapshot_whose {
 };
 
 /*
- * A look at this machine, now: at a process, or with 0 at those that hold a GPU. What could not be
+ * A view of this machine, now: at a process, or with 0 at those that hold a GPU. What could not be
  * read of GPUs is added to notices. 0, or ERR_NO_SOURCE when there is no such process or none to
  * examine; finish the snapshot either way.
  */

@@ -27,8 +27,8 @@ struct run_summary {
         struct flame flame;           /* of a page */
         enum level level;             /* whose figures are reported */
         const struct host *next_host; /* the sample of the host that lies ahead */
-        bool curves;             /* are taken: the format shows them, or who reads wants them */
-        bool wants_steps;        /* who reads wants them */
+        bool curves;             /* are taken: the format shows them, or the reader wants them */
+        bool wants_steps;        /* the reader wants them */
         bool stacks_drawn;       /* the format shows them as a picture */
         bool as_recorded;        /* nothing but the session is read, whatever options say */
         struct report_view view; /* how it is written; the events are the summary's own */

@@ -65,7 +65,7 @@ static int run_tool(const char *argv[], const char *hint, struct strbuf *out, st
         struct strbuf said = {0};
         bool found = helper_find(name, helper_path(), program, sizeof(program));
         argv[0] = program;
-        int r = found ? helper_start(&c, argv, &(struct helper_how){0}) : -ENOENT;
+        int r = found ? helper_start(&c, argv, &(struct helper_options){0}) : -ENOENT;
         if (r < 0) {
                 err_set(err, ERR_NO_SOURCE, "cannot run '%s': %s", name, strerror(-r));
                 return err_hint(err, "%s", hint);
@@ -79,7 +79,7 @@ static int run_tool(const char *argv[], const char *hint, struct strbuf *out, st
         return r;
 }
 
-static int ask_slurm(struct target_list *t, const char *partition, struct err *err)
+static int query_slurm(struct target_list *t, const char *partition, struct err *err)
 {
         bool all = strcmp(partition, "all") == 0;
         const char *argv[] = {"sinfo",           "-h",      "-N", "-o", "%N|%G",
@@ -93,7 +93,7 @@ static int ask_slurm(struct target_list *t, const char *partition, struct err *e
         return r;
 }
 
-static int ask_kubernetes(struct target_list *t, const char *selector, struct err *err)
+static int query_kubernetes(struct target_list *t, const char *selector, struct err *err)
 {
         const char *argv[] = {"kubectl", "get",  "pods", "--all-namespaces", "-l", selector,
                               "-o",      "json", NULL};
@@ -143,9 +143,9 @@ static int targets_fill(const struct targets_config *config, struct target_list 
         case TARGETS_HOSTS:
                 return read_hosts(t, config->hosts, err);
         case TARGETS_SLURM:
-                return ask_slurm(t, config->partition, err);
+                return query_slurm(t, config->partition, err);
         case TARGETS_KUBERNETES:
-                return ask_kubernetes(t, config->selector, err);
+                return query_kubernetes(t, config->selector, err);
         }
         return 0;
 }

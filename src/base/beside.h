@@ -1,6 +1,6 @@
 /*
  * What SQLite keeps beside a database: its log, the log's index, a journal. It uses what it finds
- * there, anyone who put it there; so look first, before the first statement.
+ * there, no matter who put it there; so check first, before the first statement.
  */
 #pragma once
 

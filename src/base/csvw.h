@@ -1,5 +1,5 @@
 /*
- * CSV, written into a text buffer as it is reported: commas, quotes and line ends come by
+ * CSV, written into a text buffer as values are added: commas, quotes and line ends come by
  * themselves. What is not a finite number is an empty field, never "nan".
  */
 #pragma once
@@ -11,7 +11,7 @@
 struct csvw {
         struct strbuf *out;
         const char *end; /* of a row; "\n" where it is NULL */
-        bool more;       /* something stands before in this row */
+        bool more;       /* something precedes it in this row */
 };
 
 /* The comma of a field that the caller writes into the buffer, or leaves empty. */
@@ -23,7 +23,7 @@ static inline void csvw_begin(struct csvw *c)
 }
 void csvw_end(struct csvw *c);
 
-/* A text of ours, in quotes when it needs them. */
+/* A text of our own, in quotes when it needs them. */
 void csvw_text(struct csvw *c, const char *s);
 /*
  * The same for a name of someone else's: it does nothing to a terminal, and a spreadsheet takes it
@@ -31,9 +31,9 @@ void csvw_text(struct csvw *c, const char *s);
  */
 void csvw_name(struct csvw *c, const char *s);
 void csvw_count(struct csvw *c, uint64_t v);
-/* With so many decimals. */
+/* With that many decimals. */
 void csvw_fixed(struct csvw *c, double v, unsigned decimals);
-/* printf's %g with so many digits. */
+/* printf's %g with that many digits. */
 void csvw_short(struct csvw *c, double v, int digits);
 /* The shortest text that reads back as the same double. */
 void csvw_number(struct csvw *c, double v);

@@ -22,7 +22,7 @@ enum err_code {
 int err_set(struct err *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* Adds what the user can do. Returns the code set before, so it can end a return statement; without
- * an err it does not know which, and says -EIO: who distinguishes codes has one. */
+ * an err it does not know which, and says -EIO: callers that need the code pass one. */
 int err_hint(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* The hint "choose a, b or c" of names, from 0 until name gives NULL. Returns as err_hint does. */

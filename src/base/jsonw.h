@@ -12,7 +12,7 @@ struct jsonw {
         struct strbuf *out;
         uint64_t arrays; /* a bit for each open bracket, the innermost lowest: [ and not { */
         unsigned depth;  /* open brackets */
-        bool more;       /* something stands before in the innermost bracket */
+        bool more;       /* something precedes it in the innermost bracket */
         bool line;       /* what comes next begins a line */
         bool spread;     /* all do, indented: for files that people read */
 };
@@ -32,9 +32,9 @@ void jsonw_text_or_null(struct jsonw *j, const char *name, const char *s);
 void jsonw_number(struct jsonw *j, const char *name, double v);
 void jsonw_count(struct jsonw *j, const char *name, uint64_t v);
 void jsonw_whole(struct jsonw *j, const char *name, int64_t v);
-/* With so many decimals. */
+/* With that many decimals. */
 void jsonw_fixed(struct jsonw *j, const char *name, double v, unsigned decimals);
-/* printf's %g with so many digits. */
+/* printf's %g with that many digits. */
 void jsonw_short(struct jsonw *j, const char *name, double v, int digits);
 void jsonw_bool(struct jsonw *j, const char *name, bool v);
 void jsonw_null(struct jsonw *j, const char *name);

@@ -7,7 +7,7 @@
 /* Room for one more in an array of n entries with room for cap, which doubles when it is full.
  * False when memory is short; the array stays as it is. */
 #define LIST_ROOM(list, n, cap) ((n) < (cap) || list_grow(&(list), &(cap), sizeof(*(list))))
-/* The same for an array that is as long as its entries: a short one, or one that seldom grows. */
+/* The same for an array that is as long as its entries: a short one, or one that rarely grows. */
 #define LIST_ONE_MORE(list, n) list_resize(&(list), (n) + 1, sizeof(*(list)))
 
 /* Room for n entries, and no more. */

@@ -30,5 +30,5 @@ uint32_t lookup_next(const struct lookup *l, uint32_t hash, size_t *step);
  * chooses the names cannot choose them to have one hash.
  */
 uint32_t hash_text(const char *s, size_t n);
-/* FNV-1a: slower, and the same on every machine and for ever, for what is kept in files. */
+/* FNV-1a: slower, and the same on every machine and forever, for what is kept in files. */
 uint64_t hash_stable(const char *s, size_t n);

@@ -179,7 +179,7 @@ static int check_way(const char *path, const char *reported, struct err *err)
         struct path_walk w = {.dir = -1, .folder_only = true};
         int r = walk_path(&w, path, 0);
         closep(&w.dir);
-        /* What else is wrong is said by who opens it. */
+        /* Other problems are reported when it is opened. */
         return r < 0 && w.why ? refuse_way(&w, reported, "", r, err) : 0;
 }
 

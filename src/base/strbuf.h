@@ -1,5 +1,5 @@
-/* A growing text buffer. A failed allocation sticks: later writes do nothing and strbuf_error
- * reports. */
+/* A growing text buffer. A failed allocation sticks: later writes do nothing, and failed says
+ * so. */
 #pragma once
 
 #include "base/attr.h"

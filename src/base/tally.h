@@ -24,7 +24,7 @@ struct tally {
 
 void tally_add(struct tally *t, const char *name, const char *why);
 /*
- * "'a': a copy of another, skipping" and after some names "1997 more: …"; beyond so many reasons
+ * "'a': a copy of another, skipping" and after some names "1997 more: …"; beyond that many reasons
  * only how many more there are. Clears it.
  */
 void tally_write(struct tally *t, struct strbuf *out);

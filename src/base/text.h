@@ -21,15 +21,15 @@ char *text_trim(char *s);
  * written for people goes through here once, whatever names are in it. */
 void text_clean_lines(struct strbuf *text, size_t from);
 /*
- * At most so many columns of a text of someone else's. What cannot be shown, or would do something
- * to a terminal, is '?'. Returns the columns taken.
+ * At most that many columns of a text of someone else's. What cannot be shown, or would do
+ * something to a terminal, is '?'. Returns the columns taken.
  */
 size_t text_put(struct strbuf *out, const char *s, size_t columns);
 /* The same, filled with blanks. */
 void text_put_name(struct strbuf *out, const char *s, size_t columns);
 /* How many columns the whole text takes. */
 size_t text_columns(const char *s);
-/* Breaks a text at blanks so it fits into so many columns, later lines indented; the first one
+/* Breaks a text at blanks so it fits into that many columns, later lines indented; the first one
  * begins at the indent. A number stays with the next word: "28 %", "6.9 s". Ends the line. What
  * cannot be shown is '?'. */
 void text_put_wrapped(struct strbuf *out, const char *text, size_t indent, size_t columns);

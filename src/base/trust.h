@@ -18,7 +18,7 @@ const char *trust_env(const char *name);
  */
 const char *trust_why_not(int fd);
 /*
- * Opens a file that holds a secret, or decides who is let in, without waiting. NULL, and the
+ * Opens a file that holds a secret, or decides who is admitted, without waiting. NULL, and the
  * descriptor is the caller's; else why it is not opened: it is not a regular file, it belongs
  * neither to root nor to this user, or others may write it.
  */

@@ -63,7 +63,7 @@ const char *out_format(const struct config *config);
 /* Checks that, and writes everything to -o FILE, or to the standard output. A reader that has gone
  * is not a failure. 0 or a negative code with err. */
 int write_out(const struct config *config, const char *input, struct strbuf *out, struct err *err);
-/* The same for what is not a text: a picture. */
+/* The same for binary output such as a picture. */
 int write_bytes(const struct config *config, const char *input, struct strbuf *out,
                 struct err *err);
 /*

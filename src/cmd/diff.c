@@ -24,7 +24,7 @@ static void add_path(const char **list, size_t *n, const char *path)
                 list[(*n)++] = path;
 }
 
-/* "--base A B --new C D": words belong to the option that stands before them. */
+/* "--base A B --new C D": words belong to the option that precedes them. */
 static void take_options(const struct config *config, struct sides *ret)
 {
         const char *base = config_text(config, OPT_BASE), *now = config_text(config, OPT_NEW);

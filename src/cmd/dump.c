@@ -66,7 +66,7 @@ static void note_failure(struct dump_asked *a, const struct err *err)
         a->status = MAX(a->status, complain(err));
 }
 
-static int ask_runs(struct dump_asked *a, struct err *err)
+static int request_dumps(struct dump_asked *a, struct err *err)
 {
         a->asked_ns = calloc(a->n, sizeof(*a->asked_ns));
         if (!a->asked_ns)
@@ -74,7 +74,7 @@ static int ask_runs(struct dump_asked *a, struct err *err)
         for (size_t i = 0; i < a->n; i++) {
                 struct err why = {0};
                 int64_t now = clock_mono_ns();
-                if (dump_run_ask(&a->runs[i], &why) < 0)
+                if (dump_run_request(&a->runs[i], &why) < 0)
                         note_failure(a, &why);
                 else
                         a->asked_ns[i] = now;
@@ -136,7 +136,7 @@ static int dump_run(const struct config *config)
         if (r == 0)
                 r = find_runs(folder, pid, &a, &err);
         if (r == 0)
-                r = ask_runs(&a, &err);
+                r = request_dumps(&a, &err);
         for (size_t i = 0; r == 0 && i < a.n; i++) {
                 if (a.asked_ns[i] > 0)
                         r = await_answer(&a, folder, &a.runs[i], a.asked_ns[i]);

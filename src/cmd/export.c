@@ -103,7 +103,7 @@ static int write_frame(struct exporter *e, const struct frame *frame)
 }
 
 /* At once: an export may never end, and some GPUs would be missing without a word. */
-static void say_cut_off(struct exporter *e, const struct pipeline *p)
+static void report_cut_off(struct exporter *e, const struct pipeline *p)
 {
         char words[SETUP_NOTICE_MAX];
         if (e->cut_off || !pipeline_is_cut_off(p, words, sizeof(words)))
@@ -122,7 +122,7 @@ static int stream_samples(const struct config *config, struct exporter *e, struc
                 csv_write_header(&e->csv, &e->out);
         while (r > 0) {
                 report_nodes(&e->teller, frame);
-                say_cut_off(e, p);
+                report_cut_off(e, p);
                 r = write_frame(e, frame);
                 if (r < 0)
                         return err_set(err, r, "cannot write: %s", strerror(-r));

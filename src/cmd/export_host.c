@@ -274,7 +274,7 @@ int export_host(const struct config *config)
         e->ticks_left =
             config_flag(config, OPT_ONCE) ? 1 : (uint64_t)config_number(config, OPT_COUNT);
         e->done = -1;
-        if (collect_now_start(config, recording_say_collect, &e->numbers, &err) < 0) {
+        if (collect_now_start(config, recording_report_collector, &e->numbers, &err) < 0) {
                 free(e);
                 return complain(&err);
         }

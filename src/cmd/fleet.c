@@ -64,12 +64,12 @@ static int view_of(const struct config *config, enum fleet_view *ret, struct err
                              "'assay fleet job ID', 'assay fleet idle', 'assay fleet targets'");
 }
 
-static bool asks_for_job(const struct config *config)
+static bool wants_job_card(const struct config *config)
 {
         return config->n_args > 1 && strcmp(config->args[1], "job") == 0;
 }
 
-static bool asks_for_idle(const struct config *config)
+static bool wants_idle_list(const struct config *config)
 {
         return config->n_args == 2 && strcmp(config->args[1], "idle") == 0;
 }
@@ -90,17 +90,17 @@ static int engine_of(const struct config *config, struct fleet_config *ret, stru
                              "config file");
 }
 
-static int ask_once(const struct config *config, const struct fleet_config *fc,
-                    const struct fleet_asked *asked, enum fleet_view view, struct strbuf *out,
-                    struct err *err)
+static int query_once(const struct config *config, const struct fleet_config *fc,
+                      const struct fleet_asked *asked, enum fleet_view view, struct strbuf *out,
+                      struct err *err)
 {
         struct fleet *f;
         struct fleet_report report;
         int r = fleet_open(fc, &f, err);
         if (r < 0)
                 return r;
-        r = asks_for_job(config) ? fleet_collect_job(f, config->args[2], asked, &report, err)
-                                 : fleet_collect(f, view, asked, &report, err);
+        r = wants_job_card(config) ? fleet_collect_job(f, config->args[2], asked, &report, err)
+                                   : fleet_collect(f, view, asked, &report, err);
         if (r > 0) {
                 int code = fleet_write(&report, out_format(config), 0, out, err);
                 fleet_report_finish(&report);
@@ -142,7 +142,7 @@ static int refuse_owners(const struct config *config, enum fleet_view view, stru
 {
         static const enum option owners[] = {OPT_USER, OPT_ACCOUNT, OPT_PARTITION};
         static const enum option places[] = {OPT_CLUSTER, OPT_NODE, OPT_MODEL};
-        bool by_owner = asks_for_job(config) || asks_for_idle(config) || view == FLEET_USERS ||
+        bool by_owner = wants_job_card(config) || wants_idle_list(config) || view == FLEET_USERS ||
                         view == FLEET_JOBS || view == FLEET_WASTED;
         int r = by_owner ? 0
                          : config_refuse(config, owners, ARRAY_LEN(owners),
@@ -164,7 +164,7 @@ static int show_fleet(const struct config *config, struct strbuf *out, int *ret_
         struct fleet_config fc;
         struct fleet_asked asked;
         enum fleet_view view = FLEET_OVERVIEW;
-        bool job = asks_for_job(config);
+        bool job = wants_job_card(config);
         if (job && config->n_args != 3) {
                 err_set(err, ERR_USAGE, "name one job");
                 return err_hint(err, "assay fleet job 4711");
@@ -174,7 +174,7 @@ static int show_fleet(const struct config *config, struct strbuf *out, int *ret_
                 return err_hint(err, "a variable may be unset; assay fleet job 4711");
         }
         static const enum option cards[] = {OPT_CO2};
-        bool idle = asks_for_idle(config);
+        bool idle = wants_idle_list(config);
         int r = refuse_options(config, err);
         if (r == 0 && !job)
                 r = config_refuse(config, cards, ARRAY_LEN(cards), "is for one job",
@@ -201,7 +201,7 @@ static int show_fleet(const struct config *config, struct strbuf *out, int *ret_
         if (idle)
                 return fleet_idle_show(config, &fc, &asked, out, ret_status, err);
         if (!config_flag(config, OPT_LIVE))
-                return ask_once(config, &fc, &asked, view, out, err);
+                return query_once(config, &fc, &asked, view, out, err);
         if (job)
                 return err_set(err, ERR_USAGE, "one job is no live screen: leave --live out");
         *ret_status = fleet_live_run(config, &fc, view, asked.window_ns);

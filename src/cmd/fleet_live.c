@@ -193,7 +193,7 @@ static bool take_signal(struct fleet_live *l)
                 } else if (info.ssi_signo != SIGWINCH && info.ssi_signo != SIGCONT) {
                         return false;
                 }
-                screen_forget(l->screen);
+                screen_invalidate(l->screen);
         }
         return true;
 }

@@ -19,7 +19,7 @@ static bool has_value(const struct option_info *o)
         return o->type != OPTION_FLAG;
 }
 
-/* Of a choice that continues after a colon, what stands before it. */
+/* Of a choice that continues after a colon, what precedes it. */
 static void put_choices(struct strbuf *out, const char *choices)
 {
         for (const char *s = choices; *s; s += strcspn(s, "|")) {

@@ -80,7 +80,7 @@ static int run_sendmail(const char *address, struct strbuf *message, struct err 
         struct strbuf out = {0}, said = {0};
         int r = helper_find("sendmail", helper_path(), program, sizeof(program)) ? 0 : -ENOENT;
         if (r == 0)
-                r = helper_start(&c, argv, &(struct helper_how){.talks = true});
+                r = helper_start(&c, argv, &(struct helper_options){.talks = true});
         if (r == 0) {
                 r = helper_write(&c, strbuf_str(message), message->len) ? 0 : -EPIPE;
                 close(c.in_fd);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A job has so many stays at most; those beyond are left out. */
+/* A job has that many stays at most; those beyond are left out. */
 #define STAYS_MAX 1000
 
 /* The newest record that a query finds, with the earlier stays of its job. */
@@ -46,12 +46,12 @@ static const char *node_name(char *buf, size_t size)
 }
 
 /* Slurm is asked where it can add something; without an answer the request is unknown. */
-static void ask_request(const struct record *r, struct job_request *ret)
+static void query_request(const struct record *r, struct job_request *ret)
 {
         struct err err = {0};
         *ret = (struct job_request){0};
         if (r->who.kind == OWNER_SLURM)
-                (void)sacct_ask(r->who.job, ret, &err);
+                (void)sacct_query(r->who.job, ret, &err);
 }
 
 static int write_record(const struct config *config, const struct record *r, struct strbuf *out,
@@ -71,7 +71,7 @@ static int write_record(const struct config *config, const struct record *r, str
                 strbuf_putc(out, '\n');
                 return 0;
         }
-        ask_request(r, &request);
+        query_request(r, &request);
         if (strcmp(format, "text") == 0) {
                 job_card_put(out, r, &request, config_number(config, OPT_CO2));
                 return 0;

@@ -44,7 +44,7 @@ static bool looks_like_source(const char *word)
                access(word, F_OK) == 0;
 }
 
-/* The command, or NULL when the first word is none. A file or an address alone is shown. */
+/* The command, or NULL when the first word is not one. A file or an address alone is shown. */
 static const struct command *choose_command(struct config *config)
 {
         if (config->n_args == 0)
@@ -134,7 +134,7 @@ static int read_files(struct config *config, struct err *err)
                 r = config_read_file(config, file, true, err);
         else if (config_default_path(get_env, path, sizeof(path)))
                 r = config_read_file(config, path, false, err);
-        /* Of a user who became root and kept the home: no reason to do nothing. */
+        /* The home of a user who became root: not a reason to refuse. */
         if (r == -EPERM && !file) {
                 notice("%s, ignoring", err->msg);
                 *err = (struct err){0};

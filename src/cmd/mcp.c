@@ -24,7 +24,7 @@ static bool is_write_option(const char *variable)
         return false;
 }
 
-/* A pipe or a device would be read for ever; a name that is none could be an address. */
+/* A pipe or a device would be read forever; a name that is not one could be an address. */
 static int check_paths(const struct tool_line *line, struct err *err)
 {
         for (size_t i = 0; i < line->n; i++) {
@@ -40,7 +40,7 @@ static int check_paths(const struct tool_line *line, struct err *err)
         return 0;
 }
 
-static int say_why(int code, struct err *err)
+static int print_reason(int code, struct err *err)
 {
         if (code == -EFBIG) {
                 err_set(err, code, "the answer has more than 1 MiB");
@@ -58,7 +58,7 @@ static int run_tool(void *arg UNUSED, const struct tool_line *line, struct mcp_r
                     struct err *err)
 {
         const char *argv[TOOL_WORDS_MAX + 1] = {SELF};
-        const struct helper_how how = {.hides = is_write_option};
+        const struct helper_options how = {.hides = is_write_option};
         const struct helper_limits limits = {
             .patience_ns = TOOL_PATIENCE_NS, .most = TOOL_OUTPUT_MAX, .wake = -1};
         struct helper child = HELPER_NONE;
@@ -68,12 +68,12 @@ static int run_tool(void *arg UNUSED, const struct tool_line *line, struct mcp_r
         memcpy(argv + 1, line->words, line->n * sizeof(*argv));
         r = helper_start(&child, argv, &how);
         if (r < 0)
-                return say_why(r, err);
+                return print_reason(r, err);
         r = helper_collect(&child, &limits, &ret->text, &ret->said);
         if (r == 0)
                 ret->failed = helper_finish(&child) != 0;
         helper_stop(&child);
-        return r < 0 ? say_why(r, err) : 0;
+        return r < 0 ? print_reason(r, err) : 0;
 }
 
 /* 0 at the end of the input, or a negative errno. */

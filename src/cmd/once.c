@@ -345,7 +345,7 @@ static int write_with_numbers(const struct config *config, struct host_view *vie
 {
         struct collect_now *numbers = NULL;
         struct collected list[COLLECTED_MAX];
-        int r = collect_now_start(config, recording_say_collect, &numbers, err);
+        int r = collect_now_start(config, recording_report_collector, &numbers, err);
         if (r == 0)
                 r = write_all(config, view, p, out, ret_alone, err);
         if (r == 0) {
@@ -403,7 +403,7 @@ static int once_run(const struct config *config)
         strbuf_finish(&out);
         if (r < 0)
                 return complain(&err);
-        /* The table has said why; who reads JSON or CSV is reported beside it. */
+        /* The table has said why; readers of JSON or CSV find it on standard error. */
         return !alone.code ? EXIT_FINE : is_table(config) ? EXIT_NO_SOURCE : complain(&alone);
 }
 

@@ -88,7 +88,8 @@ static int record_until_stop(const struct config *config, struct recording *rec,
                 code = engine_start(&rc, &r, err);
         if (code < 0)
                 return code;
-        if (collecting_start(config, rec->session, recording_say_collect, &collecting, err) < 0)
+        if (collecting_start(config, rec->session, recording_report_collector, &collecting, err) <
+            0)
                 notice("%s; recording without --collect", err->msg);
         *err = (struct err){0};
         wait_for_end(r, rec->signals);
@@ -121,7 +122,7 @@ static int begin_recording(const struct config *config, struct recording *rec, s
         bool nodes = setup_reads_nodes(config);
         if (r == ERR_NO_SOURCE && !config_text(config, OPT_SOURCE) && !nodes) {
                 if (!rec->quiet)
-                        recording_say_no_gpu(err);
+                        recording_report_no_gpu(err);
                 r = 0;
         }
         *err = r < 0 ? *err : (struct err){0};

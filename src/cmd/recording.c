@@ -106,7 +106,7 @@ static int create_elsewhere(int64_t start_ns, bool is_local, char path[RECORDING
                             struct session **ret)
 {
         struct rank_facts rank = {0};
-        struct err err = {0}; /* reported by anyone who tried the name that was asked for */
+        struct err err = {0}; /* reported by the caller that tried the name that was asked for */
         char folder[RECORDING_PATH_MAX - 80] = "", stem[64];
         const char *tmp = get_env("TMPDIR");
         name_file(&rank, start_ns == SESSION_START_FIRST ? clock_wall_ns() : start_ns, stem);
@@ -146,14 +146,14 @@ bool recording_is_announced(void)
         return !rank_is_one_of_many(&rank) || rank.rank.v == 0;
 }
 
-void recording_say_collect(const char *name, const char *why)
+void recording_report_collector(const char *name, const char *why)
 {
         notice("--collect: '%s' gives nothing: %s", name, why);
 }
 
 #define NO_GPU "no GPU found: "
 
-void recording_say_no_gpu(const struct err *why)
+void recording_report_no_gpu(const struct err *why)
 {
         struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
         size_t known = strncmp(why->msg, NO_GPU, strlen(NO_GPU)) == 0 ? strlen(NO_GPU) : 0;

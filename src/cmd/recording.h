@@ -11,11 +11,11 @@
 int recording_check(const struct config *config, struct err *err);
 /* Whether this is not a rank of a job, or its first: the others leave reporting to that one. */
 bool recording_is_announced(void);
-/* What is wrong with one of --collect. */
-void recording_say_collect(const char *name, const char *why);
+/* Reports what is wrong with a collector of --collect. */
+void recording_report_collector(const char *name, const char *why);
 /* Says that this machine has no GPU to see, why, and what is recorded; nothing where the
  * standard error takes nothing now. */
-void recording_say_no_gpu(const struct err *why);
+void recording_report_no_gpu(const struct err *why);
 /* The folder that the ranks of this job record into; false when this is not a rank of one. */
 bool recording_folder(const char *path, char folder[RECORDING_PATH_MAX]);
 /*

@@ -21,7 +21,7 @@ static int recover_file(const char *path, struct err *err)
         return r;
 }
 
-/* The text is a choice of what JSON and the page report: who asks these for all has it. */
+/* The text is a choice of what JSON and the page report: those cover all runs. */
 static int refuse_for_format(const struct config *config, struct err *err)
 {
         static const enum option list[] = {OPT_ALL, OPT_EACH};

@@ -137,7 +137,8 @@ static void end_log(struct running *r, const struct child *c)
 }
 
 /* The source cannot be opened, or has ended early, which the sampling thread notices. A recording
- * without GPUs may be what is wanted, or a night that is lost: nobody shall learn it afterwards. */
+ * without GPUs may be what is wanted, or a night that is lost: nobody should learn it afterwards.
+ */
 static void report_source_end(void *arg, const struct err *source)
 {
         struct running *r = arg;
@@ -146,7 +147,7 @@ static void report_source_end(void *arg, const struct err *source)
         if (source->code != ERR_NO_SOURCE || config_text(r->config, OPT_SOURCE))
                 notice("%s; recording without GPUs", source->msg);
         else if (!r->quiet)
-                recording_say_no_gpu(source);
+                recording_report_no_gpu(source);
 }
 
 /* A source of this machine is opened while its first frames are waited for, unless patience_ns
@@ -230,7 +231,8 @@ static void start_engine(struct running *r)
         if (engine_start(&rc, &engine, &err) < 0)
                 notice("%s; running without a recording", err.msg);
         struct collecting *collecting = NULL;
-        if (collecting_start(r->config, r->session, recording_say_collect, &collecting, &err) < 0)
+        if (collecting_start(r->config, r->session, recording_report_collector, &collecting, &err) <
+            0)
                 notice("%s; recording without --collect", err.msg);
         crew_lock(&r->crew);
         r->engine = engine;
@@ -311,7 +313,7 @@ static void note_end(struct running *r)
 }
 
 /* A terminal or pipe that takes nothing now must not keep us from signals. */
-static void say_left(const struct child *c UNUSED)
+static void report_left_behind(const struct child *c UNUSED)
 {
         struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
         if (poll(&fd, 1, 0) > 0)
@@ -320,7 +322,7 @@ static void say_left(const struct child *c UNUSED)
 }
 
 /* What the report says first, from the file, since phases come from anybody. */
-static void say_finding(const struct config *config, const char *path)
+static void print_finding(const struct config *config, const char *path)
 {
         struct run_summary *s = calloc(1, sizeof(*s));
         struct strbuf finding = {0};
@@ -334,7 +336,7 @@ static void say_finding(const struct config *config, const char *path)
         free(s);
 }
 
-static void say_summary(const struct config *config, struct running *r)
+static void print_summary(const struct config *config, struct running *r)
 {
         const struct rusage *u = &r->child.usage;
         struct stat st;
@@ -358,7 +360,7 @@ static void say_summary(const struct config *config, struct running *r)
                        folder, folder);
         else
                 notice("recorded in '%s': 'assay report %s' tells more", r->path, r->path);
-        say_finding(config, r->path);
+        print_finding(config, r->path);
 }
 
 /* Whether everything has ended that uses what a running has. */
@@ -380,7 +382,7 @@ static bool end_recording(struct running *r)
         note_end(r);
         int code = recording_end(r->session, r->path, &result, r->quiet);
         if (code == EXIT_FINE && !r->quiet)
-                say_summary(r->config, r);
+                print_summary(r->config, r);
         if (result.hung)
                 return false;
         pipeline_close(r->pipeline);
@@ -425,7 +427,7 @@ static void discard_recording(struct running *r)
 }
 
 /* The command was not started. */
-static int say_not_started(int code, const struct err *err)
+static int report_not_started(int code, const struct err *err)
 {
         complain(err);
         return code == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
@@ -448,7 +450,7 @@ static int give_up(struct running *r, int code, struct err *err)
                 code = exec_command(&r->child, r->config,
                                     "no process can be started beside this one (ulimit -u)", err);
         crew_leave(&r->crew, 0);
-        return say_not_started(code, err);
+        return report_not_started(code, err);
 }
 
 /* Stack that a recording cannot do without: of this thread, and by its limit of all others. */
@@ -466,7 +468,7 @@ static int run_without_stack(const struct config *config)
         struct child child;
         child_init(&child, false);
         int code = exec_command(&child, config, "too little stack is allowed (ulimit -s)", &err);
-        return say_not_started(code, &err);
+        return report_not_started(code, &err);
 }
 
 /* Bounded: a driver present is opened beside the command. */
@@ -501,7 +503,7 @@ static int run_command(const struct config *config, struct running *r)
         r->child.on_end = wait_for_target;
         r->child.on_end_arg = r;
         if (recorded && !r->quiet)
-                r->child.on_left = say_left;
+                r->child.on_left = report_left_behind;
         child_wait(&r->child);
         /* What hangs is left behind, and so is what it uses. */
         const struct child child = r->child;

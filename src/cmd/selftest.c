@@ -148,7 +148,7 @@ static int measure_load(struct pipeline *p, struct loads *loads, enum load load,
         return r;
 }
 
-/* What the counters and the table make of it, in the unit of what was measured. 0: not known. */
+/* The expected result by counters and table, in the unit of the measurement. 0: unknown. */
 struct expected {
         double lo, hi; /* by the counters */
         double peak;   /* by the data sheet, or the link's speed */

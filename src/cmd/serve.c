@@ -77,7 +77,7 @@ static int report_end(const struct serve_run *s, const struct err *err)
         return exit_status(err);
 }
 
-/* People are reported trouble alone; programs also of what happens to GPUs. */
+/* People see only trouble; programs also see what happens to GPUs. */
 static void on_journal(void *arg, int64_t wall_ns, const char *gpu, const char *kind,
                        const char *text)
 {
@@ -193,7 +193,7 @@ static int open_flight(struct serve_run *s, struct err *err)
         return r;
 }
 
-static void say_collect_trouble(void *arg, const char *name, const char *why)
+static void log_collector(void *arg, const char *name, const char *why)
 {
         log_event(arg, LOG_WARN, "collect", "--collect: '%s' gives nothing: %s", name, why);
 }
@@ -208,7 +208,7 @@ static int start_live(struct serve_run *s, char *text, size_t size, struct err *
             .interval_ns = clock_from_seconds(config_number(c, OPT_POLL)),
             .state_dir = s->setup.state[0] ? s->setup.state : NULL,
             .past = s->past,
-            .on_collect_trouble = say_collect_trouble,
+            .on_collect_trouble = log_collector,
             .on_news = wake_server,
             .news_arg = s};
         struct host_config engines;
@@ -413,7 +413,7 @@ static void report_pushing(struct serve_run *s)
         report_change(s, s->push_refused, refusal, false);
 }
 
-/* Each dump once, anyone who asked for it. */
+/* Each dump once, no matter who asked for it. */
 static void report_dumps(struct serve_run *s)
 {
         struct dump_status d;
@@ -454,7 +454,7 @@ static int read_again(const struct serve_run *s, const struct config *config,
 static void restart_server(struct serve_run *s, struct serve_setup *fresh)
 {
         struct err err = {0};
-        notify_say("RELOADING=1");
+        notify_send("RELOADING=1");
         server_drain(s->server);
         stop_server(s);
         auth_keep_sessions(&fresh->auth, &s->setup.auth);
@@ -465,7 +465,7 @@ static void restart_server(struct serve_run *s, struct serve_setup *fresh)
                 push_set_exposition(s->push, &s->setup.settings.exposition);
         if (start_server(s, &err) < 0)
                 report_end(s, &err);
-        notify_say("READY=1");
+        notify_send("READY=1");
 }
 
 static void reload_config(struct serve_run *s, const struct config *config)
@@ -502,7 +502,7 @@ static int watch_signals(struct serve_run *s, const struct config *config, const
                 else if (sig > 0)
                         return 0;
                 if (every > 0)
-                        notify_say("WATCHDOG=1");
+                        notify_send("WATCHDOG=1");
                 report_pushing(s);
                 report_dumps(s);
                 int r = publish_trouble(s, err);
@@ -543,9 +543,9 @@ static int serve_until_stop(const struct config *config, struct serve_run *s, st
         int r = start_serving(s, err);
         if (r == 0) {
                 report_address(s);
-                notify_say("READY=1");
+                notify_send("READY=1");
                 r = watch_signals(s, config, &set, err);
-                notify_say("STOPPING=1");
+                notify_send("STOPPING=1");
         }
         stop_serving(s);
         return r;

@@ -90,8 +90,8 @@ static void log_put(enum log_format format, const struct log_line *line, struct 
         strbuf_putc(out, '\n');
 }
 
-/* Nobody waits for who does not read: the line is lost then. A pipe takes lines below 4 KiB whole.
- */
+/* Nobody waits for a reader that does not read: the line is lost then. A pipe takes lines below 4
+ * KiB whole. */
 void log_write(enum log_format format, const struct log_line *line)
 {
         struct strbuf out = {0};

@@ -99,7 +99,7 @@ static int read_text(const char *path, char **ret, size_t *ret_len, struct err *
                                    : refuse_file(path, "not a regular file", hint, err);
 }
 
-/* Certificates and keys say who is let in. */
+/* Certificates and keys say who is admitted. */
 static int read_pem(const char *path, char **ret, struct err *err)
 {
         size_t len;

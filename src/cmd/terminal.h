@@ -13,5 +13,5 @@ int terminal_open_signals(sigset_t *ret_before);
 /* Takes over the terminal, with --theme. */
 int terminal_open_screen(const struct config *config, int tty, struct screen **ret,
                          struct err *err);
-/* Columns of the screen that the standard output is; 0 where it is none. */
+/* Columns of the screen that the standard output is; 0 where it is not one. */
 size_t terminal_columns(void);

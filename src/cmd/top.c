@@ -23,7 +23,7 @@
 
 /* At most ten frames a second. */
 #define FRAME_NS (100 * NS_PER_MS)
-/* The first screen waits this long for what is at once there. */
+/* The first screen waits this long for values that come at once. */
 #define FIRST_SCREEN_MS 60
 /* A source that fails by then is reported on the shell's screen. */
 #define FIRST_PATIENCE_NS (300 * NS_PER_MS)
@@ -150,11 +150,11 @@ static void save_prefs(struct top *t)
             {OPT_SORT, fleet_sort_name(t->ui.sort)},
         };
         if (!config_path(t, path, sizeof(path)))
-                ui_say(&t->ui, "HOME is not set, so there is no config file to save to");
+                ui_notify(&t->ui, "HOME is not set, so there is no config file to save to");
         else if (prefs_save(path, prefs, ARRAY_LEN(prefs), &err) < 0)
-                ui_say(&t->ui, "%.80s", err.msg);
+                ui_notify(&t->ui, "%.80s", err.msg);
         else
-                ui_say(&t->ui, "saved to %.100s", path);
+                ui_notify(&t->ui, "saved to %.100s", path);
 }
 
 /* Between the question and the answer the process may have ended and its pid been given away. */
@@ -173,24 +173,24 @@ static void send_signal(struct top *t, const struct ui_request *request)
         if (config_flag(t->config, OPT_READ_ONLY) || t->status.replay)
                 return; /* it was not asked */
         if (!still_exists(t, request))
-                ui_say(&t->ui, "process %d has ended", request->pid);
+                ui_notify(&t->ui, "process %d has ended", request->pid);
         else if (request->pid <= 1 || kill(request->pid, SIGTERM) < 0)
-                ui_say(&t->ui, "cannot signal %d: %s", request->pid, strerror(errno));
+                ui_notify(&t->ui, "cannot signal %d: %s", request->pid, strerror(errno));
         else
-                ui_say(&t->ui, "SIGTERM sent to %d", request->pid);
+                ui_notify(&t->ui, "SIGTERM sent to %d", request->pid);
 }
 
-static void ask_for_dump(struct top *t)
+static void request_dump(struct top *t)
 {
         struct dump_reason reason;
         flight_reason(&reason, DUMP_CAUSE_REQUEST, "", "a dump was asked for in top");
         if (flight_request(t->flight, &reason))
-                ui_say(&t->ui, "the last minutes are being written ...");
+                ui_notify(&t->ui, "the last minutes are being written ...");
         else
-                ui_say(&t->ui, "%s",
-                       t->status.replay ? "what is played is a file already"
-                       : t->flight      ? "a dump is being written already"
-                                        : "there is no flight recorder: see --flight");
+                ui_notify(&t->ui, "%s",
+                          t->status.replay ? "what is played is a file already"
+                          : t->flight      ? "a dump is being written already"
+                                           : "there is no flight recorder: see --flight");
 }
 
 /* Dumps come also by themselves. */
@@ -204,10 +204,10 @@ static void note_dumps(struct top *t)
                 return;
         int64_t wall_ns = t->frame ? t->frame->wall_ns : 0;
         if (now.err.code) {
-                ui_say(&t->ui, "%.100s", now.err.msg);
+                ui_notify(&t->ui, "%.100s", now.err.msg);
                 ui_log(&t->ui, wall_ns, INK_WARN, "%.200s", now.err.msg);
         } else {
-                ui_say(&t->ui, "dump: %s", now.file);
+                ui_notify(&t->ui, "dump: %s", now.file);
                 ui_log(&t->ui, wall_ns, INK_DIM, "in %s", t->dumps);
                 ui_log(&t->ui, wall_ns, INK_TEXT, "dump %s: %s", now.file, now.last.text);
         }
@@ -217,7 +217,7 @@ static void note_dumps(struct top *t)
 static void seek_recording(struct top *t, int64_t position_ns)
 {
         if (!engine_seek(t->engine, position_ns))
-                ui_say(&t->ui, "this source cannot go back");
+                ui_notify(&t->ui, "this source cannot go back");
 }
 
 static void serve_events(struct top *t)
@@ -260,10 +260,10 @@ static void serve_events(struct top *t)
                 save_prefs(t);
                 return;
         case REQUEST_DUMP:
-                ask_for_dump(t);
+                request_dump(t);
                 return;
         case REQUEST_REDRAW:
-                screen_forget(t->screen);
+                screen_invalidate(t->screen);
                 return;
         }
 }
@@ -278,7 +278,7 @@ static void fit_screen(struct top *t)
                 return;
         if (canvas_resize(&t->canvas, w, h) < 0)
                 t->quit = true;
-        screen_forget(t->screen);
+        screen_invalidate(t->screen);
 }
 
 static void suspend_screen(struct top *t)
@@ -380,7 +380,7 @@ static void choose_focus(struct top *t)
                 t->ui.chosen_slot = e->slot;
         }
         if (!t->ui.chosen)
-                ui_say(&t->ui, "there is no GPU '%s'", t->focus);
+                ui_notify(&t->ui, "there is no GPU '%s'", t->focus);
         t->focus = NULL;
 }
 
@@ -474,7 +474,7 @@ static void show_tour_step(struct top *t)
         const char *caption = tour_caption(t->tour, t->status.position_ns);
         int64_t skip = tour_skip(t->tour, t->status.position_ns);
         if (caption)
-                ui_say(&t->ui, "%s", caption);
+                ui_notify(&t->ui, "%s", caption);
         if (skip >= 0)
                 engine_seek(t->engine, skip);
 }

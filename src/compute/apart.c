@@ -9,8 +9,8 @@
 #define TO_SIGMA 1.4826 /* a normal distribution's deviation, of its median deviation */
 #define SIGMAS 5
 #define COUNT_SIGMAS 4
-#define APART 2 /* so many times as far out as the farthest of the others */
-#define MANY 16 /* with so many ranks, one does not move their middle */
+#define APART 2 /* how many times as far out as the farthest of the others */
+#define MANY 16 /* with that many ranks, one does not move their middle */
 
 static int compare_doubles(const void *a, const void *b)
 {

@@ -1,4 +1,4 @@
-/* One among many: the middle of the others, and who stands apart from them. */
+/* One among many: the middle of the others, and which stand out. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,8 +7,8 @@
 /* Middle of a list, which is put in order; 0 of none. */
 double job_median(double *v, size_t n);
 
-/* Which values stand apart from the others on one side (sign +1 or -1): out[i]. NAN is missing. So
- * many ranks are apart: 0 when the spread is noise, or too many differ. */
+/* Which values differ clearly from the others on one side (sign +1 or -1): out[i]. NAN is missing.
+ * So many ranks are apart: 0 when the spread is noise, or too many differ. */
 size_t job_outliers(const double *v, size_t n, int sign, double least, bool *out);
 /* The same with room for n + 1 numbers: nothing is allocated. */
 size_t job_outliers_in(const double *v, size_t n, int sign, double least, bool *out,

@@ -158,7 +158,7 @@ static enum truth condition_holds(const struct class_condition *c, const struct 
         case CLASS_TEST_IO:
                 return is_io(in);
         case CLASS_TEST_NOT_IO:
-                return not_so(is_io(in));
+                return truth_not(is_io(in));
         case CLASS_TEST_NEVER:
                 return NO;
         case CLASS_TEST_ALWAYS:

@@ -68,7 +68,7 @@ struct compute {
         struct host_seen host; /* no GPUs when nothing is known of the host */
         struct serving_window servings[SERVINGS_MAX]; /* by a server's place in the host */
         struct served served[SERVINGS_MAX];           /* what the newest frame points to */
-        /* For comparing the GPUs of a frame; room for so many. */
+        /* For comparing the GPUs of a frame; room for that many. */
         size_t live_room;
         struct live_rank **live;
         double *live_scratch;

@@ -41,7 +41,7 @@ static double clock_share(const struct limit *l)
         return l->held_by != HELD_BY_NOTHING && follows && clock > 0 ? MIN(clock, 1) : 1;
 }
 
-/* What is used now of what could be used at most, 0 to 1. */
+/* The share in use of what could be used at most, 0 to 1. */
 static double used_share(const struct limit *l)
 {
         const struct ceilings *c = &l->ceilings;
@@ -129,7 +129,7 @@ static void add_stretch(struct stretch_list *list, size_t at, const struct gpu_s
         f->unbounded = f->unbounded || (f->basis == BASIS_DRIVER && !is_bounded(&s->limit));
 }
 
-#define WIN_LEAST 0.1 /* of the run, as the GPUs of a finding have it */
+#define WIN_LEAST 0.1 /* share of the run, of the GPUs of a finding */
 
 /*
  * What wins most comes first. What wins little comes after all that, by the time it takes:

@@ -335,7 +335,7 @@ static int make_processes(const struct flame_maker *m, const struct stack_log *l
         return r;
 }
 
-/* Nobody may have been examined in a stretch of a moment: it gets no tree. */
+/* A very short stretch may have no samples: it gets no tree. */
 static int add_tree(const struct flame_maker *m, const struct stack_log *log, size_t tree,
                     bool together, struct flame *ret)
 {

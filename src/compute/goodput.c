@@ -66,7 +66,7 @@ static double paint_until(struct painter *p, int64_t to_ns, enum goodput part)
         return own;
 }
 
-/* A step whose own time is that of a slow one stalled for what is beyond the others'. */
+/* A step with the own time of a slow one stalled for as long as it exceeds the others. */
 static void paint_step(struct painter *p, const struct step_series *s, const struct run_step *step,
                        double usual)
 {

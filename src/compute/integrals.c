@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* More device memory than this is in use by somebody: the driver itself takes less. */
-/* A longer pause than so many ticks is time that nobody saw, except for the tick's own length. */
+/* A longer pause than that many ticks is time that nobody saw, except for the tick's own length. */
 #define GAP_FACTOR 3
 #define TYPICAL_WEIGHT 0.1
 /* The driver's clock and ours differ a little: a window that is about the tick is the tick. */

@@ -17,14 +17,14 @@ static inline enum truth at_least(struct range r, double threshold)
         return r.lo >= threshold ? YES : r.hi >= threshold ? MAYBE : NO;
 }
 
-static inline enum truth not_so(enum truth t)
+static inline enum truth truth_not(enum truth t)
 {
         return (enum truth)(YES - t);
 }
 
 static inline enum truth below(struct range r, double threshold)
 {
-        return not_so(at_least(r, threshold));
+        return truth_not(at_least(r, threshold));
 }
 
 static inline enum truth both(enum truth a, enum truth b)

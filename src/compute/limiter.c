@@ -105,7 +105,7 @@ static struct range link_of(const struct view *v)
         return r;
 }
 
-/* FP16 and integer counters are seldom read: those that are missing are not asked for. */
+/* FP16 and integer counters are rarely read: those that are missing are not asked for. */
 static struct range pipe_of(const struct view *v)
 {
         static const enum ceiling seldom[] = {CEILING_FP64, CEILING_FP16, CEILING_INT};
@@ -162,7 +162,7 @@ static enum truth engine_from(const struct view *v, double threshold)
 
 static enum truth host_limits(const struct view *v)
 {
-        return not_so(engine_from(v, LIMIT_ENGINE_FULL));
+        return truth_not(engine_from(v, LIMIT_ENGINE_FULL));
 }
 
 static enum truth nothing_runs(const struct view *v)
@@ -240,7 +240,7 @@ static enum truth children_load(const struct view *v)
         struct range main = gap_range(v, CEILING_CPU_MAIN),
                      children = gap_range(v, CEILING_CPU_CHILDREN);
         enum truth more = children.lo >= main.hi  ? YES
-                          : children.hi < main.lo ? not_so(view_core_busy_in_gaps(v))
+                          : children.hi < main.lo ? truth_not(view_core_busy_in_gaps(v))
                                                   : MAYBE;
         return both(at_least(children, LIMIT_CHILDREN), more);
 }
@@ -295,7 +295,7 @@ static enum truth is_storing(const struct view *v)
         return either(waits, moves);
 }
 
-/* To move bytes costs CPU time, too; who does more with them keeps more cores busy. */
+/* Moving bytes costs CPU time, too; more work on them keeps more cores busy. */
 enum truth view_network_moves(const struct view *v)
 {
         if (!view_has(v, CEILING_NETWORK))
@@ -471,7 +471,7 @@ static enum truth waits_for_memory(const struct view *v)
 
 static enum truth is_unused(const struct view *v)
 {
-        return both(not_so(is_held(v)), nothing_runs(v));
+        return both(truth_not(is_held(v)), nothing_runs(v));
 }
 
 static enum truth is_held_unused(const struct view *v)

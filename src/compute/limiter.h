@@ -57,7 +57,7 @@ struct situation {
 struct limit limiter_decide(const struct ceilings *c, const struct situation *situation,
                             bool margins);
 
-/* What is remembered of a GPU as time passes: has it been used, has work begun. */
+/* State of a GPU over time: whether it has been used, whether work has begun. */
 struct first_use {
         bool touched, active_once;
         int64_t chain_ns, active_ns; /* the present chain of activity: its begin, its newest */
@@ -81,7 +81,7 @@ struct limit_window {
         bool seen;
         int64_t now_ns, quiet_ns;
         struct first_use use;
-        enum framework framework; /* of the program, kept by who adds */
+        enum framework framework; /* of the program, kept by the caller that adds */
         int64_t counted_ns;       /* when profiling counters were present last */
         bool counted;             /* they ever were */
         struct floor_learner floor;

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Counters that are seldom there are not called missing. */
+/* Counters that sources rarely have are not called missing. */
 #define SELDOM                                                                                     \
         (CEILING_BIT(FP64) | CEILING_BIT(FP16) | CEILING_BIT(INT) | CEILING_BIT(NVLINK_IN) |       \
          CEILING_BIT(NVLINK_OUT) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |              \

@@ -235,7 +235,7 @@ enum truth likely_memory(const struct view *v)
 /* At the power limit, with operands that come from memory: matrix products. */
 enum truth likely_tensor(const struct view *v)
 {
-        enum truth held = both(held_by_power(v), not_so(clock_is_full(v)));
+        enum truth held = both(held_by_power(v), truth_not(clock_is_full(v)));
         enum truth operands =
             both(at_least(v->controller, TRAFFIC_UNITS), below(v->controller, TRAFFIC_NEAR));
         return both(both(held, operands), at_least(draw_while_busy(v), DRAW_HEAVY));

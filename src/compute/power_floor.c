@@ -11,7 +11,7 @@
 #define ERROR 0.03F      /* of the power: what rests is not always as warm */
 #define KEPT_ERROR 0.06F /* the same between runs */
 #define KEPT_LEAST 0.01  /* of the limit, what a card may draw at rest */
-#define KEPT_MOST 1.5    /* of what one does that nothing is known of */
+#define KEPT_MOST 1.5    /* share assumed for a process about which nothing is known */
 /* Of the power at rest at low clocks, that at full clocks: 1.6 times on an H200. */
 #define LOW_TO_FULL 2.2F
 #define MODEL_HIGH                                                                                 \

@@ -383,14 +383,14 @@ void stretches_name_gpus(const struct stretches *s, struct naming *ret)
         naming_make(ret, s->n, s->tracks, identity_of_track);
 }
 
-#define STALL_GOES_ON_S 3.0 /* the last ticks of a recording may be late */
+#define STALL_ONGOING_S 3.0 /* the last ticks of a recording may be late */
 
 static void take_stalls(const struct stretches *s, struct stretch_list *ret)
 {
         ret->n_stalls = s->n_stalls;
         for (size_t i = 0; i < s->n_stalls; i++) {
                 ret->stalls[i] = s->stalls[i];
-                ret->stalls[i].goes_on = s->stalls[i].end_s >= ret->seconds - STALL_GOES_ON_S;
+                ret->stalls[i].is_ongoing = s->stalls[i].end_s >= ret->seconds - STALL_ONGOING_S;
         }
 }
 

@@ -54,7 +54,7 @@ double bucket_link(const struct stretch_bucket *b);
 void merging_fill(struct merging *m, const struct stretches *s, const struct stretch_track *t);
 /* A boundary before a bucket that nothing crosses. */
 void merging_cut_at(struct merging *m, size_t bucket);
-/* Joins the segments of a run of so many seconds until few are left. */
+/* Joins the segments of a run of that many seconds until few are left. */
 void merging_run(struct merging *m, double seconds);
 /* Joins a segment with the next. */
 void merging_join(struct merging *m, size_t i);

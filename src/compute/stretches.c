@@ -10,7 +10,7 @@
 
 #define BUCKETS_FIRST 64
 #define WIDTH_NS (NS_PER_S / 4)
-#define GAP_FACTOR 10 /* a longer pause than so many ticks is not counted as the tick's */
+#define GAP_FACTOR 10 /* a longer pause than that many ticks is not counted as the tick's */
 
 static struct stretch_track *track_of(struct stretches *s, const struct entity *e, size_t hint)
 {
@@ -177,7 +177,7 @@ static void note_stall(struct stretches *s, size_t gpu, double begin_s, double e
         gpu_set_add(&at->gpus, gpu);
 }
 
-/* The rule of what is read live. */
+/* The rule for live sources. */
 static void watch_stall(struct stretches *s, struct stretch_track *t, const struct frame *f,
                         const struct row *row)
 {

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GAP_FACTOR 10 /* a longer pause than so many ticks is not counted as the tick's */
+#define GAP_FACTOR 10 /* a longer pause than that many ticks is not counted as the tick's */
 
 /* What the last tick of an entity said. */
 struct before {

@@ -40,7 +40,7 @@ static void add_power(struct value power, double seconds, double *joules, double
         *known_s += seconds;
 }
 
-/* Upper bounds stand only until the first figure comes that is none. */
+/* Upper bounds stand only until the first figure comes that is not one. */
 static void add_memory(struct level_summary *l, const struct value *f)
 {
         bool bound = value_is_set(f[FIGURE_MEMORY_BOUND]) && f[FIGURE_MEMORY_BOUND].v > 0;

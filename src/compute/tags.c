@@ -19,7 +19,7 @@ static double unused_share(const struct scope *scope)
 }
 
 /* The mean over GPUs of a metric's mean, or the largest of them; missing when no GPU has it. */
-static struct value over_gpus(const struct scope *scope, enum metric metric, bool largest)
+static struct value mean_or_max_of_gpus(const struct scope *scope, enum metric metric, bool largest)
 {
         double sum = 0, most = 0;
         size_t n = 0;
@@ -44,8 +44,8 @@ struct gpu_load {
 
 static struct gpu_load device_load(const struct scope *scope)
 {
-        return (struct gpu_load){.util = over_gpus(scope, METRIC_GPU_UTIL, false),
-                                 .memory = over_gpus(scope, METRIC_FB_USED_RATIO, true),
+        return (struct gpu_load){.util = mean_or_max_of_gpus(scope, METRIC_GPU_UTIL, false),
+                                 .memory = mean_or_max_of_gpus(scope, METRIC_FB_USED_RATIO, true),
                                  .unused = unused_share(scope)};
 }
 
@@ -54,7 +54,7 @@ static struct gpu_load level_load(const struct scope *scope)
 {
         const struct level_summary *l = &scope->level;
         const double samples = (double)MAX(l->samples, (uint64_t)1);
-        const struct value total = over_gpus(scope, METRIC_FB_TOTAL, true);
+        const struct value total = mean_or_max_of_gpus(scope, METRIC_FB_TOTAL, true);
         struct gpu_load load = {.util = value_missing(STATE_NONE),
                                 .memory = value_missing(STATE_NONE)};
         double util = 0, memory = 0;

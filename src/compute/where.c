@@ -66,8 +66,9 @@ static const struct where_role *holder_of(struct where_finder *w, const struct s
  * What a process that is known to serve a GPU is, its role says; of others their ancestors decide.
  * None but those that hold or serve a GPU are recorded: what is left feeds one, as a parent does.
  */
-static enum where_who who_of(struct where_finder *w, const struct stack_log *log,
-                             const struct stack_process *p, const struct where_role **ret_holder)
+static enum where_who answering_process(struct where_finder *w, const struct stack_log *log,
+                                        const struct stack_process *p,
+                                        const struct where_role **ret_holder)
 {
         const struct where_role *own = find_role(w, p->pid);
         *ret_holder = own;
@@ -271,7 +272,7 @@ int where_find_person(struct where_finder *w, const struct stretch_list *list,
         struct where_person *p = &w->persons[process];
         if (!p->is_known) {
                 const struct where_role *holder;
-                p->who = (uint8_t)who_of(w, log, &log->processes[process], &holder);
+                p->who = (uint8_t)answering_process(w, log, &log->processes[process], &holder);
                 p->gpu = held_gpu_of(list, holder);
                 p->is_known = true;
         }

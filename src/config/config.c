@@ -61,9 +61,9 @@ bool option_has_choice(enum option option, const char *command, const char *valu
         return is_choice(option_for(option, command).metavar, value);
 }
 
-/* An option as the command has it, and how to speak of it. */
+/* A bound option, and how messages name it. */
 struct naming {
-        const char *where; /* what stands before the name in a message */
+        const char *where; /* what precedes the name in a message */
         const char *name;  /* as it was given */
         const char *command;
         struct option_info o;
@@ -281,7 +281,7 @@ static struct found find_name(const char *name, size_t len)
         return (struct found){-1, NULL, NULL};
 }
 
-/* Those of the library when arg is set: "" stands for one that it does not have. */
+/* The library's names when arg is set: "" for an option that the library does not have. */
 static const char *known_name(size_t i, const void *arg)
 {
         const bool *library = arg;
@@ -293,7 +293,7 @@ static const char *known_name(size_t i, const void *arg)
         return a ? a->name : NULL;
 }
 
-/* where: what stands before the name, in the message and in the suggestion. */
+/* where: what precedes the name, in the message and in the suggestion. */
 static int unknown_option(const char *where, const char *name, size_t len, struct err *err)
 {
         bool library = where[0] == '\0';

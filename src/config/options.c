@@ -18,7 +18,7 @@ static const struct option_info options[OPT_COUNT_OF] = {
 static const struct variant {
         enum option option;
         const char *commands;
-        const char *metavar, *fallback, *help; /* NULL: as the row has it */
+        const char *metavar, *fallback, *help; /* NULL: the row's own */
 } variants[] = {
 #define OPTION(...)
 #define DEEP(...)

@@ -22,10 +22,10 @@ static const struct {
 static void no_gpu(const struct drm_passed *passed, struct result *ret)
 {
         if (passed->unreachable == 0) {
-                result_say(ret, OUTCOME_NOTE, "no AMD or Intel GPU");
+                result_set(ret, OUTCOME_NOTE, "no AMD or Intel GPU");
                 return;
         }
-        result_say(ret, OUTCOME_WARN, "%u GPU%s in /sys, and no node of any in /dev/dri",
+        result_set(ret, OUTCOME_WARN, "%u GPU%s in /sys, and no node of any in /dev/dri",
                    passed->unreachable, passed->unreachable == 1 ? "" : "s");
         result_remedy(ret, "start the container with --device /dev/dri");
 }
@@ -43,7 +43,7 @@ static bool too_old(const struct doctor *d, const struct drm_gpu *gpu, struct re
                     major < since[i].major || (major == since[i].major && minor < since[i].minor);
                 if (since[i].kind != gpu->kind || !old)
                         continue;
-                result_say(ret, OUTCOME_WARN,
+                result_set(ret, OUTCOME_WARN,
                            "%s of Linux %u.%u does not tell what each process does",
                            since[i].driver, major, minor);
                 result_remedy(ret, "Linux %u.%u or newer does; the rest can be read",
@@ -60,7 +60,7 @@ static bool node_is_closed(const struct doctor *d, const struct drm_gpu *gpu, st
         snprintf(path, sizeof(path), "%s/dev/dri/%s", d->source.root, gpu->render);
         if (access(path, F_OK) != 0 || access(path, R_OK | W_OK) == 0)
                 return false;
-        result_say(ret, OUTCOME_WARN,
+        result_set(ret, OUTCOME_WARN,
                    "%s: you may read its values, but not use it: /dev/dri/%s is closed to you",
                    gpu->pci, gpu->render);
         result_remedy(ret, "join the groups that own the node: 'sudo usermod -aG render,video "
@@ -123,7 +123,7 @@ void check_drm(const struct doctor *d, struct result *ret)
         if (asleep > 0)
                 strbuf_putf(&list, "; %zu of %zu asleep", asleep, n);
         if (n > 0 && !reported)
-                result_say(ret, OUTCOME_OK, "%s: read through the kernel%s", strbuf_str(&list),
+                result_set(ret, OUTCOME_OK, "%s: read through the kernel%s", strbuf_str(&list),
                            doctor_no_nvidia(d) ? "" : ", beside NVIDIA's");
         strbuf_finish(&list);
 }

@@ -20,16 +20,16 @@ void check_hardware(const struct doctor *d, struct result *ret)
 {
         const struct nvml_probe *p = &d->nvml;
         if (p->count > 0)
-                result_say(ret, OUTCOME_OK, "%u x %s", p->count, p->gpus[0].name);
+                result_set(ret, OUTCOME_OK, "%u x %s", p->count, p->gpus[0].name);
         else if (d->n_gpus > 0)
-                result_say(ret, OUTCOME_OK, "%zu x %s", d->n_gpus, d->gpus[0].model);
+                result_set(ret, OUTCOME_OK, "%zu x %s", d->n_gpus, d->gpus[0].model);
         else if (d->n_pci > 0)
-                result_say(ret, OUTCOME_WARN, "%zu NVIDIA device%s on the PCI bus, not in use",
+                result_set(ret, OUTCOME_WARN, "%zu NVIDIA device%s on the PCI bus, not in use",
                            d->n_pci, plural_s(d->n_pci));
         else if (d->n_drm > 0)
-                result_say(ret, OUTCOME_NOTE, "no NVIDIA GPU");
+                result_set(ret, OUTCOME_NOTE, "no NVIDIA GPU");
         else {
-                result_say(ret, OUTCOME_FAIL, "no NVIDIA GPU");
+                result_set(ret, OUTCOME_FAIL, "no NVIDIA GPU");
                 result_remedy(ret, "in a container, start it with '--gpus all'; elsewhere, look at "
                                    "a capture or another machine: see below");
         }
@@ -60,21 +60,21 @@ void check_driver(const struct doctor *d, struct result *ret)
         char version[64];
         if (!driver_version(d, version, sizeof(version))) {
                 bool idle = d->n_pci == 0;
-                result_say(ret, idle ? OUTCOME_NOTE : OUTCOME_FAIL, "not loaded");
+                result_set(ret, idle ? OUTCOME_NOTE : OUTCOME_FAIL, "not loaded");
                 if (!idle)
                         result_remedy(ret,
                                       "install NVIDIA's driver, or load it with 'sudo modprobe "
                                       "nvidia'; 'dmesg' says why it failed");
                 return;
         }
-        result_say(ret, OUTCOME_OK, "%s", version);
+        result_set(ret, OUTCOME_OK, "%s", version);
         if (d->nvml.init == NVML_MISMATCH) {
-                result_say(ret, OUTCOME_FAIL, "%s is loaded, and the library is of another version",
+                result_set(ret, OUTCOME_FAIL, "%s is loaded, and the library is of another version",
                            version);
                 result_remedy(ret, "the driver was updated while in use: reboot, or stop all users "
                                    "of the GPU and reload the module");
         } else if (d->nvml.driver[0] && strcmp(d->nvml.driver, version) != 0) {
-                result_say(ret, OUTCOME_WARN, "%s is loaded, the library speaks of %s", version,
+                result_set(ret, OUTCOME_WARN, "%s is loaded, the library speaks of %s", version,
                            d->nvml.driver);
                 result_remedy(ret, "reboot, so that both are of one version");
         }
@@ -84,22 +84,22 @@ void check_library(const struct doctor *d, struct result *ret)
 {
         const struct nvml_probe *p = &d->nvml;
         if (!p->done && p->loaded) {
-                result_say(ret, OUTCOME_FAIL, "%s did not come back within 5 s", p->call);
+                result_set(ret, OUTCOME_FAIL, "%s did not come back within 5 s", p->call);
                 result_remedy(ret, "the driver hangs or crashed: 'dmesg | grep -i xid' says more; "
                                    "a reboot helps");
         } else if (!p->loaded && d->source.nvml_lib) {
-                result_say(ret, OUTCOME_FAIL, "--nvml-lib: %s", p->problem);
+                result_set(ret, OUTCOME_FAIL, "--nvml-lib: %s", p->problem);
                 result_remedy(ret, "give the path of a libnvidia-ml.so.1, or leave it out");
         } else if (!p->loaded) {
                 bool idle = d->n_pci == 0 && d->n_gpus == 0;
-                result_say(ret, idle ? OUTCOME_NOTE : OUTCOME_FAIL,
+                result_set(ret, idle ? OUTCOME_NOTE : OUTCOME_FAIL,
                            "libnvidia-ml.so.1 is not installed");
                 if (!idle)
                         result_remedy(ret,
                                       "install the driver's user-space part (libnvidia-compute); "
                                       "in a container, set NVIDIA_DRIVER_CAPABILITIES=utility");
         } else if (p->init != NVML_OK) {
-                result_say(ret, OUTCOME_FAIL, "it does not start: %s", p->error);
+                result_set(ret, OUTCOME_FAIL, "it does not start: %s", p->error);
                 if (p->init == NVML_DRIVER_NOT_LOADED)
                         result_remedy(ret, "load the driver with 'sudo modprobe nvidia'");
                 else if (p->init == NVML_NO_PERMISSION)
@@ -107,7 +107,7 @@ void check_library(const struct doctor *d, struct result *ret)
                 else
                         result_remedy(ret, "see the driver above");
         } else {
-                result_say(ret, OUTCOME_OK, "NVML %s", p->library);
+                result_set(ret, OUTCOME_OK, "NVML %s", p->library);
         }
 }
 
@@ -124,11 +124,11 @@ void check_devices(const struct doctor *d, struct result *ret)
                 }
         }
         if (d->n_gpus == 0) {
-                result_say(ret, OUTCOME_NOTE, "the driver lists no GPU");
+                result_set(ret, OUTCOME_NOTE, "the driver lists no GPU");
         } else if (bad == 0) {
-                result_say(ret, OUTCOME_OK, "all %zu can be opened", d->n_gpus);
+                result_set(ret, OUTCOME_OK, "all %zu can be opened", d->n_gpus);
         } else {
-                result_say(ret, bad == d->n_gpus ? OUTCOME_FAIL : OUTCOME_WARN,
+                result_set(ret, bad == d->n_gpus ? OUTCOME_FAIL : OUTCOME_WARN,
                            "%zu of %zu cannot be opened: /dev/nvidia%d: %s", bad, d->n_gpus, minor,
                            strerror(why));
                 if (why == ENOENT)
@@ -159,18 +159,18 @@ void check_gpm(const struct doctor *d, struct result *ret)
         }
         ret->counters = works > 0;
         if (p->count == 0) {
-                result_say(ret, OUTCOME_NOTE, "no GPU to ask");
+                result_set(ret, OUTCOME_NOTE, "no GPU to ask");
         } else if (works == p->count) {
-                result_say(ret, OUTCOME_OK, "works on %u of %u GPU%s", works, p->count,
+                result_set(ret, OUTCOME_OK, "works on %u of %u GPU%s", works, p->count,
                            plural_s(p->count));
         } else if (supported > works) {
-                result_say(ret, OUTCOME_WARN,
+                result_set(ret, OUTCOME_WARN,
                            "works on %u of %u GPU%s; a sample fails with NVML %d", works, p->count,
                            plural_s(p->count), why);
                 result_remedy(ret, "on a GPU cut into MIG slices, counters come per slice; else "
                                    "update the driver");
         } else {
-                result_say(ret, OUTCOME_WARN, "works on %u of %u GPU%s", works, p->count,
+                result_set(ret, OUTCOME_WARN, "works on %u of %u GPU%s", works, p->count,
                            plural_s(p->count));
                 result_remedy(ret,
                               "GPM needs Hopper or newer and driver 520 or newer; older GPUs give "
@@ -182,18 +182,18 @@ void check_profiling(const struct doctor *d, struct result *ret)
 {
         char text[8192];
         if (!doctor_read(d, "/proc/driver/nvidia/params", text, sizeof(text))) {
-                result_say(ret, OUTCOME_NOTE, "the driver does not say who may read counters");
+                result_set(ret, OUTCOME_NOTE, "the driver does not say who may read counters");
                 return;
         }
         if (!strstr(text, "RmProfilingAdminOnly: 1")) {
-                result_say(ret, OUTCOME_OK, "counters are open to all users");
+                result_set(ret, OUTCOME_OK, "counters are open to all users");
                 return;
         }
         if (doctor_gpm_works(d))
-                result_say(ret, OUTCOME_NOTE,
+                result_set(ret, OUTCOME_NOTE,
                            "counters are kept for administrators; NVML's GPM is not concerned");
         else
-                result_say(ret, OUTCOME_WARN, "counters are kept for administrators");
+                result_set(ret, OUTCOME_WARN, "counters are kept for administrators");
         result_remedy(ret,
                       "for DCGM and Nsight as a user: 'options nvidia "
                       "NVreg_RestrictProfilingToAdminUsers=0' in /etc/modprobe.d, then reboot");
@@ -204,7 +204,7 @@ static bool is_geforce(const char *name)
         return strstr(name, "GeForce") || strstr(name, "TITAN");
 }
 
-/* Which counters, who can give them, and how. */
+/* Which counters are missing, who may enable them, and how. */
 static void advise_on_counters(const struct doctor *d, const char *name, struct result *ret)
 {
         char text[8192];
@@ -235,15 +235,15 @@ void check_verdicts(const struct doctor *d, struct result *ret)
                 first = counts ? first : p->gpus[i].name;
         }
         if (p->count == 0 && d->n_drm == 0) {
-                result_say(ret, OUTCOME_NOTE, "no GPU to judge");
+                result_set(ret, OUTCOME_NOTE, "no GPU to judge");
         } else if (p->count == 0) {
-                result_say(ret, OUTCOME_NOTE,
+                result_set(ret, OUTCOME_NOTE,
                            "likely: the kernel has the busy share, power and clocks of AMD's and "
                            "Intel's GPUs, and no counters");
         } else if (without == 0) {
-                result_say(ret, OUTCOME_OK, "sure: decided from counters");
+                result_set(ret, OUTCOME_OK, "sure: decided from counters");
         } else {
-                result_say(
+                result_set(
                     ret, OUTCOME_NOTE,
                     "likely on %u of %u GPU%s without DCGM: decided from utilization, memory "
                     "traffic, power and clocks",
@@ -275,11 +275,11 @@ void check_mig(const struct doctor *d, struct result *ret)
         size_t on =
             list_mode(&d->nvml, offsetof(struct nvml_probe_gpu, mig), 1, list, sizeof(list));
         if (d->nvml.count == 0)
-                result_say(ret, OUTCOME_NOTE, "no GPU to ask");
+                result_set(ret, OUTCOME_NOTE, "no GPU to ask");
         else if (on == 0)
-                result_say(ret, OUTCOME_OK, "off");
+                result_set(ret, OUTCOME_OK, "off");
         else
-                result_say(ret, OUTCOME_OK,
+                result_set(ret, OUTCOME_OK,
                            "on for GPU %s: each slice is shown as GPU/instance; gpu_util does not "
                            "exist there",
                            list);
@@ -291,11 +291,11 @@ void check_persistence(const struct doctor *d, struct result *ret)
         size_t off = list_mode(&d->nvml, offsetof(struct nvml_probe_gpu, persistence), 0, list,
                                sizeof(list));
         if (d->nvml.count == 0) {
-                result_say(ret, OUTCOME_NOTE, "no GPU to ask");
+                result_set(ret, OUTCOME_NOTE, "no GPU to ask");
         } else if (off == 0) {
-                result_say(ret, OUTCOME_OK, "on");
+                result_set(ret, OUTCOME_OK, "on");
         } else {
-                result_say(ret, OUTCOME_WARN,
+                result_set(ret, OUTCOME_WARN,
                            "off for GPU %s: without a user of the GPU each start takes seconds and "
                            "error counts are forgotten",
                            list);

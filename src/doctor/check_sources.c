@@ -65,7 +65,7 @@ static void find_holders(const struct doctor *d, char *buf, size_t size)
 static void report_failure(const struct doctor *d, const struct err *err, struct result *ret)
 {
         bool absent = strstr(err->msg, "not installed") != NULL;
-        result_say(ret, absent ? OUTCOME_NOTE : OUTCOME_WARN, "%s", err->msg);
+        result_set(ret, absent ? OUTCOME_NOTE : OUTCOME_WARN, "%s", err->msg);
         if (!absent || (!doctor_no_nvidia(d) && !doctor_gpm_works(d)))
                 result_remedy(ret, "%s", err->hint);
 }
@@ -87,20 +87,20 @@ void check_dcgm(const struct doctor *d, struct result *ret)
         ops->trouble(source, &trouble);
         ret->counters = !trouble.no_counters;
         if (ret->counters) {
-                result_say(ret, OUTCOME_OK, "the host engine answers, with counters");
+                result_set(ret, OUTCOME_OK, "the host engine answers, with counters");
         } else {
                 const char *remedy = strstr(trouble.notice, "; ");
                 size_t len = remedy ? (size_t)(remedy - trouble.notice) : strlen(trouble.notice);
                 find_holders(d, holders, sizeof(holders));
-                result_say(ret, OUTCOME_WARN, "%.*s%s%s", (int)len, trouble.notice,
+                result_set(ret, OUTCOME_WARN, "%.*s%s%s", (int)len, trouble.notice,
                            holders[0] ? "; there is " : "", holders);
                 result_remedy(ret, "%s", remedy ? remedy + 2 : "");
         }
         ops->close(source);
 }
 
-/* "HOST:PORT/PATH", "[::1]:PORT/PATH", with user and password before an @. False when it is none.
- */
+/* "HOST:PORT/PATH", "[::1]:PORT/PATH", with user and password before an @. False when it is not
+ * one. */
 static bool take_apart(const char *s, struct probe_target *ret)
 {
         size_t len = strcspn(s, "/?#");
@@ -133,10 +133,10 @@ static void report_silent_port(const struct doctor *d, const struct probe_target
                                struct result *ret)
 {
         if (status == 0 || !d->source.location) {
-                result_say(ret, OUTCOME_NOTE, "none at %s:%s", t->host, t->port);
+                result_set(ret, OUTCOME_NOTE, "none at %s:%s", t->host, t->port);
                 return;
         }
-        result_say(ret, OUTCOME_WARN, "%s:%s%s answers with HTTP status %d", t->host, t->port,
+        result_set(ret, OUTCOME_WARN, "%s:%s%s answers with HTTP status %d", t->host, t->port,
                    t->path, status);
         if (status == 401 || status == 403)
                 result_remedy(ret, "%s",
@@ -148,7 +148,7 @@ static void report_silent_port(const struct doctor *d, const struct probe_target
 
 enum answer { ANSWER_SILENT, ANSWER_OTHER, ANSWER_PLAIN, ANSWER_COUNTERS };
 
-static enum answer ask_exporter(const struct probe_target *t, int *ret_status)
+static enum answer probe_exporter(const struct probe_target *t, int *ret_status)
 {
         CLEANUP(freep) char *text = malloc(PROBE_HTTP_MAX);
         *ret_status = 0;
@@ -164,20 +164,20 @@ static enum answer ask_exporter(const struct probe_target *t, int *ret_status)
 static void check_one(const struct doctor *d, const struct probe_target *t, struct result *ret)
 {
         int status;
-        switch (ask_exporter(t, &status)) {
+        switch (probe_exporter(t, &status)) {
         case ANSWER_SILENT:
                 report_silent_port(d, t, status, ret);
                 break;
         case ANSWER_OTHER:
-                result_say(ret, OUTCOME_NOTE, "%s:%s answers, not with DCGM's metrics", t->host,
+                result_set(ret, OUTCOME_NOTE, "%s:%s answers, not with DCGM's metrics", t->host,
                            t->port);
                 break;
         case ANSWER_PLAIN:
-                result_say(ret, OUTCOME_WARN, "at %s:%s, without counters", t->host, t->port);
+                result_set(ret, OUTCOME_WARN, "at %s:%s, without counters", t->host, t->port);
                 result_remedy(ret, COUNTERS_REMEDY);
                 break;
         case ANSWER_COUNTERS:
-                result_say(ret, OUTCOME_OK,
+                result_set(ret, OUTCOME_OK,
                            "at %s:%s, with counters; read it with --source "
                            "http://%s:%s%s",
                            t->host, t->port, t->host, t->port, t->path);
@@ -193,7 +193,7 @@ struct answers {
         int status;
 };
 
-static void ask_all(const struct hostlist *list, const char *token, struct answers *ret)
+static void probe_all(const struct hostlist *list, const char *token, struct answers *ret)
 {
         int64_t until = clock_mono_ns() + LIST_PATIENCE_NS;
         for (size_t i = 0; i < list->n && clock_mono_ns() < until; i++) {
@@ -201,7 +201,7 @@ static void ask_all(const struct hostlist *list, const char *token, struct answe
                 int status = 0;
                 if (!target_of(list->names[i], &t))
                         continue;
-                enum answer answer = ask_exporter(&t, &status);
+                enum answer answer = probe_exporter(&t, &status);
                 if (answer <= ANSWER_OTHER && ret->n[ANSWER_SILENT] + ret->n[ANSWER_OTHER] == 0) {
                         ret->bad = t;
                         ret->status = status;
@@ -215,15 +215,15 @@ static void check_list(const struct hostlist *list, const char *token, struct re
 {
         struct answers a = {0};
         char why[64] = "it does not answer", rest[64] = "";
-        ask_all(list, token, &a);
+        probe_all(list, token, &a);
         size_t bad = a.n[ANSWER_SILENT] + a.n[ANSWER_OTHER], good = a.asked - bad;
         if (a.asked < list->n)
                 snprintf(rest, sizeof(rest), "; %zu were not asked", list->n - a.asked);
         if (a.asked > 0 && bad == 0 && good == a.n[ANSWER_COUNTERS]) {
-                result_say(ret, OUTCOME_OK, "%zu of %zu answer, with counters%s", good, list->n,
+                result_set(ret, OUTCOME_OK, "%zu of %zu answer, with counters%s", good, list->n,
                            rest);
         } else {
-                result_say(ret, OUTCOME_WARN, "%zu of %zu answer, %zu with counters%s", good,
+                result_set(ret, OUTCOME_WARN, "%zu of %zu answer, %zu with counters%s", good,
                            list->n, a.n[ANSWER_COUNTERS], rest);
                 if (a.status)
                         snprintf(why, sizeof(why), "it answers with HTTP status %d", a.status);
@@ -243,7 +243,7 @@ void check_exporter(const struct doctor *d, struct result *ret)
         struct probe_target t = {EXPORTER_HOST, EXPORTER_PORT, "/metrics", NULL};
         struct err err = {0};
         if (d->source.token_file && token_read(d->source.token_file, token, &err) < 0) {
-                result_say(ret, OUTCOME_WARN, "%s", err.msg);
+                result_set(ret, OUTCOME_WARN, "%s", err.msg);
                 result_remedy(ret, "%s", err.hint);
                 return;
         }

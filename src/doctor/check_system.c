@@ -71,17 +71,17 @@ void check_visible(const struct doctor *d, struct result *ret)
                         continue;
                 seen++;
                 if (select_parse_variable(list, v, &s, NULL) < 0) {
-                        result_say(ret, OUTCOME_WARN, "%s is not a list of GPUs: '%.60s'", v->name,
+                        result_set(ret, OUTCOME_WARN, "%s is not a list of GPUs: '%.60s'", v->name,
                                    list);
                 } else if (!s.all && s.n == 0) {
-                        result_say(ret, OUTCOME_WARN, "%s hides all GPUs: '%.60s'", v->name, list);
+                        result_set(ret, OUTCOME_WARN, "%s hides all GPUs: '%.60s'", v->name, list);
                 } else if (!has_dependency(d, v->name) &&
                            !names_what_exists(d, &s, token, sizeof(token))) {
-                        result_say(ret, OUTCOME_WARN, "%s names a GPU that is not here: '%s'",
+                        result_set(ret, OUTCOME_WARN, "%s names a GPU that is not here: '%s'",
                                    v->name, token);
                 } else {
                         if (ret->outcome != OUTCOME_WARN)
-                                result_say(ret, OUTCOME_OK, "%s=%.60s", v->name, list);
+                                result_set(ret, OUTCOME_OK, "%s=%.60s", v->name, list);
                         continue;
                 }
                 result_remedy(ret, "correct or unset it; --show-all ignores it, --gpus LIST wins "
@@ -89,7 +89,7 @@ void check_visible(const struct doctor *d, struct result *ret)
                 return;
         }
         if (seen == 0)
-                result_say(ret, OUTCOME_OK, "all: no variable chooses");
+                result_set(ret, OUTCOME_OK, "all: no variable chooses");
 }
 
 /* The last line of /proc/self/cgroup (version 2's, or any of version 1's). */
@@ -117,15 +117,15 @@ void check_slurm(const struct doctor *d, struct result *ret)
                 gpus = d->get_env("SLURM_JOB_GPUS");
         own_cgroup(d, cgroup, sizeof(cgroup));
         if (!job) {
-                result_say(ret, OUTCOME_NOTE, "not in a job");
+                result_set(ret, OUTCOME_NOTE, "not in a job");
         } else if (!strstr(cgroup, "/job_") && !strstr(cgroup, "slurm")) {
-                result_say(ret, OUTCOME_WARN, "job %.20s has no cgroup: its limits are not known",
+                result_set(ret, OUTCOME_WARN, "job %.20s has no cgroup: its limits are not known",
                            job);
                 result_remedy(ret, "the cluster uses no cgroups for jobs "
                                    "(ProctrackType=proctrack/cgroup); figures of the job come from "
                                    "its processes");
         } else {
-                result_say(ret, OUTCOME_OK, "job %.20s, GPUs of the node: %.60s", job,
+                result_set(ret, OUTCOME_OK, "job %.20s, GPUs of the node: %.60s", job,
                            gpus ? gpus : "none given");
         }
 }
@@ -135,11 +135,11 @@ void check_cgroup(const struct doctor *d, struct result *ret)
         char text[256], path[256];
         bool v2 = doctor_read(d, "/sys/fs/cgroup/cgroup.controllers", text, sizeof(text));
         if (!own_cgroup(d, path, sizeof(path))) {
-                result_say(ret, OUTCOME_WARN, "/proc/self/cgroup cannot be read");
+                result_set(ret, OUTCOME_WARN, "/proc/self/cgroup cannot be read");
                 result_remedy(ret, "figures of the job and container will be missing; is /proc "
                                    "mounted?");
         } else {
-                result_say(ret, OUTCOME_OK, "%s, %s", v2 ? "version 2" : "version 1",
+                result_set(ret, OUTCOME_OK, "%s, %s", v2 ? "version 2" : "version 1",
                            path[0] ? path : "/");
         }
 }
@@ -164,11 +164,11 @@ void check_pids(const struct doctor *d, struct result *ret)
         ssize_t n = readlink(path, link, sizeof(link) - 1);
         bool first = n > 0 && strcmp(link, FIRST_PID_NAMESPACE) == 0;
         if (n <= 0 || first) {
-                result_say(ret, OUTCOME_OK, "%spids are those of the host",
+                result_set(ret, OUTCOME_OK, "%spids are those of the host",
                            container ? "in a container; " : "");
                 return;
         }
-        result_say(ret, container ? OUTCOME_WARN : OUTCOME_NOTE,
+        result_set(ret, container ? OUTCOME_WARN : OUTCOME_NOTE,
                    "%s PID namespace of its own: GPU processes of others are shown without a name",
                    container ? "a container with a" : "a");
         if (container)
@@ -181,7 +181,7 @@ void check_hidepid(const struct doctor *d, struct result *ret)
 {
         char text[16384];
         if (!doctor_read(d, "/proc/mounts", text, sizeof(text))) {
-                result_say(ret, OUTCOME_NOTE, "/proc/mounts cannot be read");
+                result_set(ret, OUTCOME_NOTE, "/proc/mounts cannot be read");
                 return;
         }
         for (const char *line = text; *line;) {
@@ -190,7 +190,7 @@ void check_hidepid(const struct doctor *d, struct result *ret)
                 const char *hide = memmem(line, len, "hidepid=", 8);
                 bool proc = memmem(line, len, " /proc proc ", 12) != NULL;
                 if (proc && hide && hide[8] != '0' && strncmp(hide + 8, "off", 3) != 0) {
-                        result_say(ret, OUTCOME_WARN, "on: processes of others cannot be seen");
+                        result_set(ret, OUTCOME_WARN, "on: processes of others cannot be seen");
                         result_remedy(ret,
                                       "their GPU memory is still shown; an administrator can add "
                                       "you to /proc's gid= group");
@@ -198,7 +198,7 @@ void check_hidepid(const struct doctor *d, struct result *ret)
                 }
                 line = end + (*end == '\n');
         }
-        result_say(ret, OUTCOME_OK, "off");
+        result_set(ret, OUTCOME_OK, "off");
 }
 
 static bool is_utf8(const struct doctor *d)
@@ -217,11 +217,11 @@ void check_terminal(const struct doctor *d, struct result *ret)
         const char *term = d->get_env("TERM"), *color = d->get_env("COLORTERM");
         bool utf8 = is_utf8(d);
         if (!d->to_terminal) {
-                result_say(ret, OUTCOME_NOTE, "the output does not go to one");
+                result_set(ret, OUTCOME_NOTE, "the output does not go to one");
                 return;
         }
         if (!term || !*term || strcmp(term, "dumb") == 0) {
-                result_say(ret, OUTCOME_WARN, "TERM is %s: the live view cannot draw",
+                result_set(ret, OUTCOME_WARN, "TERM is %s: the live view cannot draw",
                            term && *term ? "dumb" : "not set");
                 result_remedy(ret, "set TERM, for example to xterm-256color");
                 return;
@@ -229,7 +229,7 @@ void check_terminal(const struct doctor *d, struct result *ret)
         const char *colors = color && strcmp(color, "truecolor") == 0 ? "16 million colours"
                              : strstr(term, "256")                    ? "256 colours"
                                                                       : "8 colours";
-        result_say(ret, utf8 ? OUTCOME_OK : OUTCOME_WARN, "%.40s, %ux%u, %s, %s", term, d->columns,
+        result_set(ret, utf8 ? OUTCOME_OK : OUTCOME_WARN, "%.40s, %ux%u, %s, %s", term, d->columns,
                    d->rows, colors, utf8 ? "UTF-8" : "no UTF-8: bars are drawn with ASCII");
         if (!utf8)
                 result_remedy(ret, "set LANG=C.UTF-8");

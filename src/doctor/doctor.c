@@ -40,7 +40,7 @@ const char *outcome_name(enum outcome outcome)
         return names[outcome];
 }
 
-void result_say(struct result *f, enum outcome outcome, const char *fmt, ...)
+void result_set(struct result *f, enum outcome outcome, const char *fmt, ...)
 {
         va_list ap;
         f->outcome = outcome;

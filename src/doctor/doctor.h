@@ -57,7 +57,7 @@ void doctor_prepare(struct doctor *d);
 void doctor_finish(struct doctor *d);
 
 /* For the checks: fill a result. */
-void result_say(struct result *f, enum outcome outcome, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void result_set(struct result *f, enum outcome outcome, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void result_remedy(struct result *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Reads a small file below the root. False when it cannot be read; cut at size - 1. */
 bool doctor_read(const struct doctor *d, const char *path, char *buf, size_t size);

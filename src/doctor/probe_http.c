@@ -52,7 +52,7 @@ static int connect_until(const char *host, const char *port, int64_t until_ns)
         return fd;
 }
 
-static bool probe_http_ask(int fd, const struct probe_target *t)
+static bool probe_http_send(int fd, const struct probe_target *t)
 {
         struct strbuf request = {0};
         strbuf_putf(&request, "GET %s HTTP/1.0\r\nHost: %s\r\nUser-Agent: assay\r\n", t->path,
@@ -83,7 +83,7 @@ size_t probe_http(const struct probe_target *t, char *buf, size_t size, int *ret
         size_t n = 0;
         CLEANUP(closep) int fd = connect_until(t->host, t->port, until);
         *ret_status = 0;
-        if (fd < 0 || !probe_http_ask(fd, t))
+        if (fd < 0 || !probe_http_send(fd, t))
                 return 0;
         while (n < size && wait_until(fd, POLLIN, until)) {
                 ssize_t got = recv(fd, buf + n, size - n, 0);

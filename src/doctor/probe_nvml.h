@@ -28,7 +28,7 @@ struct nvml_probe {
         char library[NVML_PROBE_TEXT];
         unsigned count;
         struct nvml_probe_gpu gpus[NVML_PROBE_GPUS];
-        bool done; /* it came to its end; else it hung or crashed in this call: */
+        bool done; /* the probe finished; if not, it hung or crashed in this call: */
         char call[64];
 };
 

@@ -20,7 +20,7 @@
 #define PART_PREFIX ".part-"
 #define SAME_SECOND_MAX 100
 #define NAME_BYTES 64
-/* A folder of ours has far fewer names: what others put there is not looked through for ever. */
+/* A folder of our own has far fewer names: what others put there is not looked through forever. */
 #define NAMES_MAX 10000
 
 int dump_folder_open(const char *path, struct err *err)

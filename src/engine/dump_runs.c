@@ -59,7 +59,7 @@ void dump_run_update(struct dump_run *run, const struct dump_status *status)
         if (!out.failed && out.len < RUN_BYTES) {
                 strbuf_fill(&out, ' ', RUN_BYTES - out.len);
                 ssize_t n = out.failed ? 0 : pwrite(run->fd, out.s, out.len, 0);
-                (void)n; /* who waits for an answer sees that none comes */
+                (void)n; /* a client that waits for the answer notices that none will come */
         }
         strbuf_finish(&out);
 }
@@ -250,7 +250,7 @@ bool dump_runs_find(const char *folder, int32_t pid, struct dump_run_info *ret)
         return fd >= 0 && read_run(fd, name, ret);
 }
 
-int dump_run_ask(const struct dump_run_info *run, struct err *err)
+int dump_run_request(const struct dump_run_info *run, struct err *err)
 {
         /* The process that the descriptor is of stays the same, so the check after it holds. */
         CLEANUP(closep) int fd = (int)syscall(SYS_pidfd_open, run->pid, 0);

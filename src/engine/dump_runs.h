@@ -41,4 +41,4 @@ int dump_runs_list(const char *folder, struct dump_run_info **ret, size_t *ret_n
 /* One of them. False when it has ended. */
 bool dump_runs_find(const char *folder, int32_t pid, struct dump_run_info *ret);
 /* Asks it for a dump: only the process that wrote the file, whatever its pid means by now. */
-int dump_run_ask(const struct dump_run_info *run, struct err *err);
+int dump_run_request(const struct dump_run_info *run, struct err *err);

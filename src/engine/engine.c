@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 
-/* Half of what a crash may cost, so that a slow commit still fits. */
+/* Half of the time that a crash may lose, so that a slow commit still fits. */
 #define COMMIT_EVERY_NS (NS_PER_S / 2)
 /* After a stop samplers have this long to finish their tick; a hanging driver is not waited for. */
 #define PATIENCE_NS NS_PER_S

@@ -42,7 +42,7 @@ struct engine_config {
          * which goes to the session and to on_host too. */
         struct host_view *host;
         const struct host_config *host_source;
-        int64_t host_interval_ns; /* 0: the interval, but not oftener than ENGINE_HOST_MIN_NS */
+        int64_t host_interval_ns; /* 0: the interval, but not more often than ENGINE_HOST_MIN_NS */
         bool ends_with_target;    /* the engine ends when the host's target process has */
 
         struct session *session; /* NULL: nothing is recorded */
@@ -66,7 +66,7 @@ struct engine;
 
 /* Starts. Errors of a source that the engine opens come by engine_status. */
 int engine_start(const struct engine_config *config, struct engine **ret, struct err *err);
-/* Readable when the engine has ended by itself; with keep, also when there is news, until
+/* Readable when the engine has ended by itself; with keep, also when there is something new, until
  * engine_take. */
 int engine_fd(const struct engine *e);
 /* Ticks so far. */

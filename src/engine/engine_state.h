@@ -12,7 +12,7 @@
 #include "life/worker.h"
 
 struct engine {
-        struct crew crew; /* one worker samples, one writes; its news are wishes and ends */
+        struct crew crew; /* one worker samples, one writes; its messages are wishes and ends */
         struct engine_config config;
         struct pipeline_config source; /* what is opened; ops is NULL where a pipeline was given */
         struct source_texts texts;     /* what source borrows */
@@ -66,19 +66,20 @@ void engine_wait_until(struct engine *e, int64_t mono_ns);
 /* The GPUs' thread. */
 void engine_sample(void *arg);
 /* One frame of the source: 1, 0 at its end, or a negative code. */
-int engine_ask(struct engine *e, const struct frame **ret, struct err *err);
+int engine_request_frame(struct engine *e, const struct frame **ret, struct err *err);
 /* A frame has come: it is counted, remembered, kept and reported. 0 or a negative code with err. */
 int engine_take_in(struct engine *e, const struct frame *frame, struct err *err);
-/* Hands a frame over to whom takes the newest. As above. */
+/* Hands a frame over to the consumer of the newest. As above. */
 int engine_publish(struct engine *e, const struct frame *frame, struct err *err);
 int engine_open_source(struct engine *e, struct err *err);
 void engine_close_source(struct engine *e);
 
 /* --- player.c -------------------------------------------------------------------------------- */
 
-/* Reads to the wished time without waiting; from the beginning when it is behind. As engine_ask. */
+/* Reads to the wished time without waiting; from the beginning when it is behind. As
+ * engine_request_frame. */
 int engine_wind(struct engine *e, struct err *err);
-/* One frame of a capture: read, wait for its moment, show. As engine_ask. */
+/* One frame of a capture: read, wait for its moment, show. As engine_request_frame. */
 int engine_play(struct engine *e, struct err *err);
 /* At the end of a capture: until somebody winds it back. */
 void engine_wait_at_end(struct engine *e);

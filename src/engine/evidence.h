@@ -1,6 +1,6 @@
 /*
  * Tells the host's reader who holds which GPU, and gives GPUs their places in the host. A place is
- * for good: what is counted for a GPU must not become another's when one more is found.
+ * permanent: what is counted for a GPU must not become another's when one more is found.
  */
 #pragma once
 

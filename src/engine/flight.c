@@ -300,7 +300,7 @@ static void commit_history(struct flight *f, bool all)
 }
 
 /* Takes what is due. False when nothing is. */
-static bool take_due(struct flight *f, bool at_once)
+static bool take_due_dumps(struct flight *f, bool at_once)
 {
         int64_t now = clock_mono_ns();
         crew_lock(&f->crew);
@@ -358,13 +358,13 @@ static void flight_thread(void *arg)
                 ssize_t n = read(f->wake, &news, sizeof(news));
                 (void)n;
                 take_signals(f);
-                if (take_due(f, false))
+                if (take_due_dumps(f, false))
                         start_dump(f);
                 else if (atomic_load(&f->full) ||
                          clock_mono_ns() - f->committed_ns >= COMMIT_EVERY_NS)
                         commit_history(f, clock_mono_ns() - f->committed_ns >= COMMIT_EVERY_NS);
         }
-        if (take_due(f, true))
+        if (take_due_dumps(f, true))
                 start_dump(f);
 }
 

@@ -19,7 +19,7 @@
 #define FLIGHT_AUTOMATIC_NS (60 * NS_PER_S)
 /* The same cause on the same GPU is written once in so long. */
 #define FLIGHT_REPEAT_NS (600 * NS_PER_S)
-/* Somebody who asks again at once is answered with the next dump. */
+/* A request that follows at once is answered with the next dump. */
 #define FLIGHT_ASKED_NS NS_PER_S
 
 struct flight;

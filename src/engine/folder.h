@@ -35,6 +35,6 @@ int folder_of_files(const char *const *paths, size_t n, struct folder *ret);
 void folder_finish(struct folder *f);
 /* Whether a folder has sessions; quick. */
 bool folder_is_one(const char *path);
-/* The error for who needs one recording, or one job, and was given several unrelated ones; 0 where
- * that is not a trouble. */
+/* The error for a command that needs one recording or job and was given several unrelated ones; 0
+ * where that is allowed. */
 int folder_check_related(const struct folder *f, const char *path, struct err *err);

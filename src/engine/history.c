@@ -55,7 +55,7 @@ void history_close(struct history *h)
         free(h);
 }
 
-/* A ring of so many with the newest of one of more. False when memory is short. */
+/* A ring of that many with the newest of one of more. False when memory is short. */
 static bool shrink_ring(const struct history *h, void *ring, size_t size, size_t samples)
 {
         char **place = ring;
@@ -198,8 +198,8 @@ size_t history_copy(struct history *h, uint32_t slot, enum metric metric, int64_
 }
 
 /* Likewise for class and limiter. */
-static size_t history_said(struct history *h, uint32_t slot, int64_t from, int64_t until,
-                           struct said *ret, size_t max)
+static size_t history_verdicts(struct history *h, uint32_t slot, int64_t from, int64_t until,
+                               struct said *ret, size_t max)
 {
         size_t n = 0;
         pthread_mutex_lock(&h->lock);
@@ -245,10 +245,10 @@ static size_t copy_of(void *arg, uint32_t slot, enum metric metric, int64_t from
         return history_copy(arg, slot, metric, from, until, ret, max);
 }
 
-static size_t said_of(void *arg, uint32_t slot, int64_t from, int64_t until, struct said *ret,
-                      size_t max)
+static size_t verdicts_of(void *arg, uint32_t slot, int64_t from, int64_t until, struct said *ret,
+                          size_t max)
 {
-        return history_said(arg, slot, from, until, ret, max);
+        return history_verdicts(arg, slot, from, until, ret, max);
 }
 
 static bool since_of(void *arg, int64_t *ret)
@@ -261,12 +261,12 @@ static bool since_of(void *arg, int64_t *ret)
 static bool recent_at(void *arg, uint32_t slot, int64_t now_ns, struct recent *ret)
 {
         struct said said[RECENT_MAX];
-        size_t n = history_said(arg, slot, now_ns - RECENT_NS, now_ns, said, RECENT_MAX);
+        size_t n = history_verdicts(arg, slot, now_ns - RECENT_NS, now_ns, said, RECENT_MAX);
         return recent_of(said, n, now_ns, ret);
 }
 
 struct trends history_trends(struct history *h)
 {
         return (struct trends){
-            .arg = h, .copy = copy_of, .said = said_of, .since = since_of, .recent = recent_at};
+            .arg = h, .copy = copy_of, .said = verdicts_of, .since = since_of, .recent = recent_at};
 }

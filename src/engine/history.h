@@ -6,7 +6,7 @@
 #include "model/trend.h"
 
 #define HISTORY_SAMPLES_MAX 1000000
-#define HISTORY_FEW_GPUS 64 /* beyond so many their past is shorter, within this much memory */
+#define HISTORY_FEW_GPUS 64 /* beyond that many their past is shorter, within this much memory */
 #define HISTORY_BYTES_MAX (24 * 1024 * 1024)
 #define HISTORY_SAMPLES_LEAST 60
 

@@ -137,7 +137,7 @@ static void keep_beat(void *arg)
                 host_tick(h);
 }
 
-/* The worker may outlive whom the texts are borrowed from. */
+/* The worker may outlive the owner of the borrowed texts. */
 static bool keep_texts(struct host_beat *h)
 {
         const char **texts[] = {&h->config.host.root, &h->config.host.user, &h->config.host.job,

@@ -1,6 +1,7 @@
 /*
  * The host on a worker and a beat of its own, so that a driver that hangs does not stop it, nor it
- * the frames. Each tick is reported, kept for anyone who takes the newest, and put into a session.
+ * the frames. Each tick is reported, kept for any caller that takes the newest, and put into a
+ * session.
  */
 #pragma once
 
@@ -27,13 +28,13 @@ struct host_beat_config {
         void *on_host_arg;
         void (*on_over)(void *arg);
         void *on_over_arg;
-        struct crew *user; /* whom the calls are for: it outlives the worker. May be NULL. */
+        struct crew *user; /* argument of the calls: it outlives the worker. May be NULL. */
 };
 
 struct host_beat;
 
 int host_beat_start(const struct host_beat_config *config, struct host_beat **ret, struct err *err);
-/* The newest of the GPUs, for the levels. Safe from another thread. */
+/* Passes the newest frame of the GPUs to the host's levels. Safe from another thread. */
 void host_beat_see(struct host_beat *h, const struct frame *frame);
 /* Reads other levels from now on, where the view is the worker's; the first rates come with the
  * second tick. */

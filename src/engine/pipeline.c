@@ -42,7 +42,7 @@ struct pipeline {
         bool met;                            /* there was a GPU, selected or not */
         atomic_bool left_out;                /* there were more than the registry takes */
         atomic_bool greedy;                  /* one of several programs named more than it may */
-        uint16_t named[READING_ORIGINS_MAX]; /* entities, by who named them first */
+        uint16_t named[READING_ORIGINS_MAX]; /* entities, by the first one that named them */
         uint64_t ticks;
         pthread_mutex_t lock;
         struct host_seen seen; /* under lock: what the host's thread has reported */
@@ -332,7 +332,7 @@ static int add_part(struct pipeline *p, const struct batch *part, size_t nth, si
         /* A source that has not started has no schema either. */
         if (part->n > 0) {
                 translate_bind(binding, part->schema);
-                translate_learn_units(binding, part);
+                translate_detect_units(binding, part);
         }
         for (size_t i = 0; i < part->n; i++) {
                 int r = pipeline_add_row(p, &part->readings[i], position + i, binding);
@@ -409,7 +409,8 @@ void pipeline_see_host(struct pipeline *p, const struct host *host)
 {
         pthread_mutex_lock(&p->lock);
         host_seen_take(&p->seen, host, NULL);
-        /* Asking the driver for each process takes time from a model server: only for who looks. */
+        /* Asking the driver for each process takes time from a model server: only for a view that
+         * shows it. */
         atomic_store(&p->process_use, p->looks || host->n_servings == 0);
         p->news = true;
         pthread_mutex_unlock(&p->lock);

@@ -104,7 +104,7 @@ int engine_wind(struct engine *e, struct err *err)
                 r = engine_open_source(e, err);
                 r = r < 0 ? r : 1;
         }
-        while (r > 0 && !crew_stopping(&e->crew) && (r = engine_ask(e, &next, err)) > 0) {
+        while (r > 0 && !crew_stopping(&e->crew) && (r = engine_request_frame(e, &next, err)) > 0) {
                 frame = next;
                 r = engine_take_in(e, frame, err) < 0 ? err->code : 1;
                 if (frame->wall_ns - e->first_wall_ns >= target)
@@ -119,7 +119,7 @@ int engine_wind(struct engine *e, struct err *err)
 int engine_play(struct engine *e, struct err *err)
 {
         const struct frame *frame;
-        int r = engine_ask(e, &frame, err);
+        int r = engine_request_frame(e, &frame, err);
         if (r <= 0)
                 return r;
         bool turn = wait_for_turn(e, frame->wall_ns);

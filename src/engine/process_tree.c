@@ -17,7 +17,8 @@ struct process_tree {
         struct scanner *scanner;
         struct holders *holders;
         size_t n_gpus;
-        uint32_t slots[HOST_GPUS_MAX]; /* a GPU keeps its number: orphans serve whom they served */
+        uint32_t slots[HOST_GPUS_MAX]; /* a GPU keeps its number: orphans keep serving the GPU they
+                                          served */
         struct scan_holder held[SCAN_HOLDERS_MAX];
 };
 

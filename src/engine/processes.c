@@ -102,7 +102,7 @@ static bool find_entity(const struct frame *frame, struct process *p)
                 snprintf(p->gpu, sizeof(p->gpu), "%s", found->label);
         else if (p->on.index >= 0)
                 snprintf(p->gpu, sizeof(p->gpu), "%d/%d", p->on.index, p->on.gi);
-        /* Of a slice that is not shown nothing is known but that it is one. */
+        /* Of a slice that is not shown only its existence is known. */
         p->on = (struct process_on){found->index, best == 2 ? found->gi : MAX(p->on.gi, 0)};
         return true;
 }

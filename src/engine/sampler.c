@@ -114,7 +114,7 @@ int engine_publish(struct engine *e, const struct frame *frame, struct err *err)
 
 /* --- the source ------------------------------------------------------------------------------ */
 
-int engine_ask(struct engine *e, const struct frame **ret, struct err *err)
+int engine_request_frame(struct engine *e, const struct frame **ret, struct err *err)
 {
         crew_lock(&e->crew);
         e->asked_mono_ns = clock_mono_ns();
@@ -233,7 +233,7 @@ static int publish_recorded_host(struct engine *e, const struct frame *frame, st
 static int sample_until_stop(struct engine *e, struct err *err)
 {
         const struct frame *frame;
-        int r = engine_ask(e, &frame, err);
+        int r = engine_request_frame(e, &frame, err);
         if (r <= 0)
                 return r;
         if (is_beyond(e, frame))
@@ -251,7 +251,7 @@ static int sample_until_stop(struct engine *e, struct err *err)
 }
 
 /* One step: 1, 0 at the end of the source, or a negative code. */
-static int go_on(struct engine *e, struct err *err)
+static int continue_playing(struct engine *e, struct err *err)
 {
         crew_lock(&e->crew);
         bool seeking = e->wish_seek, reopen = e->reopen || !e->pipeline;
@@ -275,14 +275,14 @@ static bool wants_reopening(struct engine *e)
         return reopen;
 }
 
-/* A source that the engine opens: it ends only with the engine, or with a failure for good. */
+/* A source that the engine opens: it ends only with the engine, or with a final failure. */
 static void sample_source(struct engine *e)
 {
         int64_t patience = RETRY_FIRST_NS;
         bool go = true;
         while (go && !is_over(e)) {
                 struct err err = {0};
-                int r = go_on(e, &err);
+                int r = continue_playing(e, &err);
                 if (r > 0)
                         patience = e->status.ticks > 0 && e->begun ? RETRY_FIRST_NS : patience;
                 if (r > 0 || crew_stopping(&e->crew) || (r == 0 && wants_reopening(e)))

@@ -1,6 +1,6 @@
 /*
  * Model servers beside the host's beat: asked once a second on a thread of its own, which nobody
- * waits for. Reading them oftener would report no more and cost them time.
+ * waits for. Reading them more often would report no more and cost them time.
  */
 #pragma once
 

@@ -124,7 +124,7 @@ bool serving_view_tick(struct serving_view *v, int64_t until_ns)
                 engines_discover(v->engines);
                 v->discovered_ns = now;
         }
-        bool went_on = engines_ask(v->engines, until_ns);
+        bool went_on = engines_query(v->engines, until_ns);
         for (size_t known = v->n; known < engines_count(v->engines); known++)
                 v->list[known].kind = ENGINE_UNKNOWN;
         v->n = engines_count(v->engines);

@@ -15,7 +15,7 @@ struct serving_config {
 
 struct serving_view;
 
-/* 0, or a negative code with err: ERR_USAGE for an address that is none. */
+/* 0, or a negative code with err: ERR_USAGE for an address that is not one. */
 int serving_view_open(const struct serving_config *config, struct serving_view **ret,
                       struct err *err);
 void serving_view_close(struct serving_view *v);
@@ -26,5 +26,5 @@ bool serving_view_tick(struct serving_view *v, int64_t until_ns);
 void serving_view_wake(struct serving_view *v);
 /* Who holds which GPU: servers that run here get theirs. */
 void serving_view_see(struct serving_view *v, const struct gpu_use *use);
-/* What the last round gave, valid until the next one. */
+/* The result of the last round, valid until the next one. */
 const struct serving *serving_view_list(const struct serving_view *v, size_t *ret_n);

@@ -4,7 +4,7 @@
 #include "base/lookup.h"
 #include "model/entity.h"
 
-/* More than any source shows at once; one that names new ones for ever is cut off here. */
+/* More than any source shows at once; one that names new ones forever is cut off here. */
 #define REGISTRY_MAX 16384
 
 struct registry {

@@ -76,7 +76,7 @@ int select_choose_noting(const char *gpus, bool show_all, const char *host,
 bool select_includes(struct selection *s, const struct entity *e);
 
 /*
- * The first token that named nothing so far, as the user wrote it. Returns the list it stands in,
+ * The first token that matched nothing so far, as the user wrote it. Returns the list it stands in,
  * NULL when all did. A list for GPUs of a vendor of which there is none is passed over.
  */
 const char *select_unmatched(const struct selection *s, char *buf, size_t size);

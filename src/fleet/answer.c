@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define REASON_MAX 300
-#define NUMBER_MAX 1e21 /* sums of so many series stay finite */
+#define NUMBER_MAX 1e21 /* sums of that many series stay finite */
 
 static int refuse_answer(const char *subject, const char *why, struct err *err)
 {

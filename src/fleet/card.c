@@ -56,7 +56,7 @@ static const struct doc_column gpu_columns[] = {
 
 struct card {
         struct collect c;
-        const char *owner; /* who was asked for, not ended by a NUL; NULL for anyone */
+        const char *owner; /* the requested owner, not terminated; NULL for any */
         int owner_len;
         const char *job;
         struct question stays;
@@ -106,7 +106,7 @@ static void select_owner(struct card *k, const struct answer_series *who)
         strbuf_puts(&k->owners, "\"");
 }
 
-/* The stays of the one who was asked for; returns how many were not. */
+/* Keeps the stays of the requested owner; returns how many were dropped. */
 static size_t keep_asked(const struct card *k, struct answer *a)
 {
         size_t kept = 0, all = a->n;
@@ -184,7 +184,7 @@ static int find_stays(struct card *k, struct err *err)
                 terms[i].owners = strbuf_str(&texts[i]);
                 q[i] = (struct question){.query = QUERY_CARD_STAYS, .terms = &terms[i]};
         }
-        int r = question_ask(k->c.fleet, &k->c.terms, k->c.at_s, q, ARRAY_LEN(q), err);
+        int r = question_send(k->c.fleet, &k->c.terms, k->c.at_s, q, ARRAY_LEN(q), err);
         if (r > 0)
                 r = choose_stays(k, q, texts, ARRAY_LEN(q), err);
         question_finish(q, ARRAY_LEN(q));
@@ -225,7 +225,7 @@ static void write_part(const struct card *k, size_t *at, struct strbuf *out)
 static int narrow_window(struct card *k, struct err *err)
 {
         struct question q[] = {{.query = QUERY_CARD_BEGIN}, {.query = QUERY_CARD_END}};
-        int r = question_ask(k->c.fleet, &k->c.terms, k->c.at_s, q, ARRAY_LEN(q), err);
+        int r = question_send(k->c.fleet, &k->c.terms, k->c.at_s, q, ARRAY_LEN(q), err);
         if (r > 0 && q[0].answer.n > 0 && value_is_set(q[0].answer.series[0].v)) {
                 k->begin = q[0].answer.series[0].v;
                 k->end = q[1].answer.n > 0 ? q[1].answer.series[0].v : k->begin;
@@ -389,7 +389,7 @@ static void drop_partial(const struct card *k, struct card_energy *e)
                 e->nodes = value_missing(STATE_NONE);
 }
 
-static int ask_part(struct card *k, struct card_sums *s, struct err *err)
+static int query_part(struct card *k, struct card_sums *s, struct err *err)
 {
         struct question q[] = {{.query = QUERY_CARD_HELD},
                                {.query = QUERY_CARD_OBSERVED},
@@ -399,7 +399,7 @@ static int ask_part(struct card *k, struct card_sums *s, struct err *err)
                                {.query = QUERY_CARD_ENERGY},
                                {.query = QUERY_CARD_IDLE_UNOBSERVED},
                                {.query = QUERY_CARD_NODE_ENERGY}};
-        int r = question_ask(k->c.fleet, &k->c.terms, k->c.at_s, q, ARRAY_LEN(q), err);
+        int r = question_send(k->c.fleet, &k->c.terms, k->c.at_s, q, ARRAY_LEN(q), err);
         if (r > 0) {
                 sums_add(&s->gpus, &q[0].answer, SUM_BY_GPU, SUM_FIELD(held));
                 sums_add(&s->gpus, &q[1].answer, SUM_BY_GPU, SUM_FIELD(observed));
@@ -416,7 +416,7 @@ static int ask_part(struct card *k, struct card_sums *s, struct err *err)
         return r;
 }
 
-static int ask_card(struct card *k, struct err *err)
+static int query_card(struct card *k, struct err *err)
 {
         struct card_sums s = {0};
         int r = 1;
@@ -424,7 +424,7 @@ static int ask_card(struct card *k, struct err *err)
                 struct strbuf part = {0};
                 write_part(k, &at, &part);
                 k->c.terms.gpus = strbuf_str(&part);
-                r = ask_part(k, &s, err);
+                r = query_part(k, &s, err);
                 strbuf_finish(&part);
         }
         if (r > 0) {
@@ -462,7 +462,7 @@ int fleet_collect_job(struct fleet *f, const char *job, const struct fleet_asked
                 r = narrow_window(&k, err);
         }
         if (r > 0)
-                r = ask_card(&k, err);
+                r = query_card(&k, err);
         question_finish(&k.stays, 1);
         strbuf_finish(&k.owners);
         collect_finish(&k.c);

@@ -70,9 +70,9 @@ static bool rules_can_answer(const struct filter *f, enum fleet_view view)
 static int skip_empty_past(struct collect *c, struct err *err)
 {
         struct question q[] = {{.query = QUERY_BEFORE}, {.query = QUERY_BEGUN}};
-        int r = question_ask(c->fleet, &c->terms, c->at_s, &q[0], 1, err);
+        int r = question_send(c->fleet, &c->terms, c->at_s, &q[0], 1, err);
         if (r > 0 && q[0].answer.n == 0)
-                r = question_ask(c->fleet, &c->terms, c->at_s, &q[1], 1, err);
+                r = question_send(c->fleet, &c->terms, c->at_s, &q[1], 1, err);
         if (r > 0 && q[1].answer.n > 0 && value_is_set(q[1].answer.series[0].v)) {
                 /* The first sample is of the step that ends where it is known. */
                 int64_t begun = (int64_t)q[1].answer.series[0].v.v - c->terms.step_s;
@@ -92,7 +92,7 @@ static int skip_empty_past(struct collect *c, struct err *err)
         return r;
 }
 
-/* Whether the rules may be used is asked first. As question_ask. */
+/* Whether the rules may be used is asked first. As question_send. */
 static int collect_prepare(struct collect *c, struct err *err)
 {
         int skipped = skip_empty_past(c, err);
@@ -101,7 +101,7 @@ static int collect_prepare(struct collect *c, struct err *err)
         struct question q = {.query = QUERY_RECORDED};
         if (c->terms.window_s < 2 * RULE_STEP_S || !c->may_use_rules)
                 return 1;
-        int r = question_ask(c->fleet, &c->terms, c->at_s, &q, 1, err);
+        int r = question_send(c->fleet, &c->terms, c->at_s, &q, 1, err);
         double want = (double)(c->terms.window_s / RULE_STEP_S);
         if (r > 0 && q.answer.n > 0 && value_is_set(q.answer.series[0].v)) {
                 double have = q.answer.series[0].v.v;
@@ -194,7 +194,7 @@ static int add_jobs(struct collect *c, const char *filter, struct fleet_sums *jo
                                {.query = QUERY_JOB_IDLE_UNOBSERVED}};
         struct query_terms terms = c->terms;
         terms.owners = filter;
-        int r = question_ask(c->fleet, &terms, c->at_s, q, ARRAY_LEN(q), err);
+        int r = question_send(c->fleet, &terms, c->at_s, q, ARRAY_LEN(q), err);
         if (r > 0) {
                 sums_add(jobs, &q[0].answer, SUM_BY_JOB, SUM_FIELD(held));
                 sums_add(jobs, &q[1].answer, SUM_BY_JOB, SUM_FIELD(observed));
@@ -245,7 +245,7 @@ static int explain_nothing(struct collect *c, struct err *err)
         struct query_terms terms = c->terms;
         terms.window_s = NEWEST_BACK_S;
         terms.step_s = 3600;
-        int r = question_ask(c->fleet, &terms, c->at_s, &q, 1, err);
+        int r = question_send(c->fleet, &terms, c->at_s, &q, 1, err);
         if (r > 0 && q.answer.n > 0 && value_is_set(q.answer.series[0].v)) {
                 double age = (double)c->at_s - q.answer.series[0].v.v;
                 fleet_report_notice(c->report, FLEET_NO_NEWS, age, 0);
@@ -286,7 +286,7 @@ static bool is_empty(const struct question *q, size_t n)
  * A window ends at a whole step, minutes ago: an engine that has only just begun has nothing in it.
  * Then what came since is shown, to this second.
  */
-static int ask_first_minutes(struct collect *c, struct question *q, size_t n, struct err *err)
+static int query_first_minutes(struct collect *c, struct question *q, size_t n, struct err *err)
 {
         struct query_terms terms = c->terms;
         int64_t at_s = c->asked->to_ns / NS_PER_S;
@@ -298,7 +298,7 @@ static int ask_first_minutes(struct collect *c, struct question *q, size_t n, st
                              (int64_t)FIRST_WINDOW_S);
         terms.recorded = false;
         question_finish(q, n);
-        int r = question_ask(c->fleet, &terms, at_s, q, n, err);
+        int r = question_send(c->fleet, &terms, at_s, q, n, err);
         if (r <= 0 || is_empty(q, n))
                 return r;
         c->terms = terms;
@@ -324,9 +324,9 @@ int fleet_collect(struct fleet *f, enum fleet_view view, const struct fleet_aske
         if (r == 0)
                 r = collect_prepare(&c, err);
         if (r > 0)
-                r = question_ask(f, &c.terms, c.at_s, q, n, err);
+                r = question_send(f, &c.terms, c.at_s, q, n, err);
         if (r > 0 && is_empty(q, n))
-                r = ask_first_minutes(&c, q, n, err);
+                r = query_first_minutes(&c, q, n, err);
         if (r > 0 && is_empty(q, n))
                 r = explain_nothing(&c, err);
         if (r > 0 && view == FLEET_JOBS)

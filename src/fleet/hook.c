@@ -10,12 +10,12 @@ int fleet_post_json(const char *url, const char *token_file, int64_t timeout_ns,
                                           .type = "application/json",
                                           .timeout_ns = timeout_ns,
                                           .wake = -1};
-        struct ask_request request = {.path = "", .form = json};
+        struct query_request request = {.path = "", .form = json};
         struct ask *ask;
         int r = ask_open(&config, &ask, err);
         if (r < 0)
                 return r;
-        r = ask_all(ask, &request, 1, err);
+        r = probe_all(ask, &request, 1, err);
         if (r > 0 && (request.status < 200 || request.status > 299))
                 r = err_set(err, ERR_NO_SOURCE, "'%s' does not take the message: it answers %ld",
                             ask_shown(ask), request.status);

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define IDLE_SHARE_LEAST 0.9 /* of what was held, as AssayIdleAllocation has it */
-#define HELD_SHARE_LEAST 0.9 /* of the window: who came later has not been idle for so long */
+#define HELD_SHARE_LEAST                                                                           \
+        0.9 /* share of the window: a job that started later has not been idle that long */
 
 static const struct doc_column idle_columns[IDLE_COLUMNS] = {
     [IDLE_JOB] = COLUMN("job", "JOB", TEXT, 18, 0),
@@ -102,7 +103,7 @@ int fleet_collect_idle(struct fleet *f, const struct fleet_asked *asked, struct 
         int r = collect_begin(&c, f, asked, &report, err);
         report.what = "idle";
         if (r == 0)
-                r = question_ask(f, &c.terms, c.at_s, &now, 1, err);
+                r = question_send(f, &c.terms, c.at_s, &now, 1, err);
         if (r > 0)
                 r = collect_job_sums(&c, &now, 1, &jobs, err);
         if (r > 0)

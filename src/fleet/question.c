@@ -68,7 +68,7 @@ static int explain_status(const struct fleet *f, long status, struct err *err)
         return err_hint(err, "look at the engine's log");
 }
 
-static int take_answer(const struct fleet *f, struct ask_request *r, struct question *q,
+static int take_answer(const struct fleet *f, struct query_request *r, struct question *q,
                        struct err *err)
 {
         int code =
@@ -80,19 +80,19 @@ static int take_answer(const struct fleet *f, struct ask_request *r, struct ques
         return code;
 }
 
-int question_ask(struct fleet *f, const struct query_terms *terms, int64_t at_s, struct question *q,
-                 size_t n, struct err *err)
+int question_send(struct fleet *f, const struct query_terms *terms, int64_t at_s,
+                  struct question *q, size_t n, struct err *err)
 {
-        struct ask_request requests[QUESTIONS_MAX] = {0};
+        struct query_request requests[QUESTIONS_MAX] = {0};
         struct strbuf forms[QUESTIONS_MAX] = {0};
         n = MIN(n, (size_t)QUESTIONS_MAX);
         for (size_t i = 0; i < n; i++) {
                 write_form(f, &q[i], terms, at_s, &forms[i]);
                 requests[i] =
-                    (struct ask_request){.path = "/api/v1/query", .form = strbuf_str(&forms[i])};
+                    (struct query_request){.path = "/api/v1/query", .form = strbuf_str(&forms[i])};
         }
         f->asked += (int64_t)n;
-        int r = ask_all(f->ask, requests, n, err);
+        int r = probe_all(f->ask, requests, n, err);
         for (size_t i = 0; i < n; i++) {
                 int code = r > 0 ? take_answer(f, &requests[i], &q[i], err) : r;
                 r = code < 0 ? code : r;

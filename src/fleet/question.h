@@ -22,6 +22,6 @@ struct question {
  * Asks all at a moment (seconds since the epoch). 1; 0 when woken; or the first error. The answers
  * are to be finished either way.
  */
-int question_ask(struct fleet *f, const struct query_terms *terms, int64_t at_s, struct question *q,
-                 size_t n, struct err *err);
+int question_send(struct fleet *f, const struct query_terms *terms, int64_t at_s,
+                  struct question *q, size_t n, struct err *err);
 void question_finish(struct question *q, size_t n);

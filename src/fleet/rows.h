@@ -1,4 +1,4 @@
-/* From series to rows of tables: who they are of, and what is added up. */
+/* From series to rows of tables: their owners, and the sums. */
 #pragma once
 
 #include "base/lookup.h"

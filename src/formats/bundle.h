@@ -24,7 +24,7 @@ struct bundle {
 /* Reads the files that wanted() names. 0, or a negative code with err. */
 int bundle_read(const char *path, bool (*wanted)(const char *name), struct bundle *ret,
                 struct err *err);
-/* One file, under the name it shall have. 0, or a negative code with err. */
+/* Writes one file under its final name. 0, or a negative code with err. */
 int bundle_read_file(const char *path, const char *name, struct bundle *ret, struct err *err);
 /* The same from a zip in memory, for tests. */
 int bundle_read_zip(const void *zip, size_t len, bool (*wanted)(const char *name),

@@ -15,8 +15,8 @@
 
 static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP};
 
-/* For ever. Locks that the thread holds stay held: anyone who waits for them is as one who waits
- * for a driver that hangs. */
+/* For ever. Locks that the thread holds stay held: a thread that waits for them is like one that
+ * waits for a driver that hangs. */
 static _Noreturn void park_thread(void)
 {
         sigset_t all;
@@ -55,8 +55,8 @@ static void print_fault(const char *what, const char *where, int sig)
         (void)done;
 }
 
-/* The library whose code it is; the C library is never the culprit, but anyone who called abort().
- */
+/* The library whose code it is; the C library is never the culprit, but its caller may be, by
+ * abort(). */
 static const char *library_at(const void *address, Dl_info *buf)
 {
         Dl_info c = {0};
@@ -68,13 +68,13 @@ static const char *library_at(const void *address, Dl_info *buf)
         return slash ? slash + 1 : buf->dli_fname;
 }
 
-static void say_fault(int sig, const void *context)
+static void write_fault(int sig, const void *context)
 {
         Dl_info buf = {0};
         print_fault("crashed in", library_at(address_of(context), &buf), sig);
 }
 
-/* Whether this thread's own code raised it, and nobody who sent the signal. */
+/* Whether this thread's own code raised the signal, as opposed to another process. */
 static bool is_fault(const siginfo_t *info)
 {
         return info->si_code > 0 || (info->si_code == SI_TKILL && info->si_pid == getpid());
@@ -83,7 +83,7 @@ static bool is_fault(const siginfo_t *info)
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
         if (is_fault(info) && gettid() != getpid()) {
-                say_fault(sig, context);
+                write_fault(sig, context);
                 park_thread();
         }
         /* It is raised again by what raised it, or here. */
@@ -98,7 +98,7 @@ static void on_any_fault(int sig, siginfo_t *info, void *context)
                 on_fault(sig, info, context);
                 return;
         }
-        say_fault(sig, context);
+        write_fault(sig, context);
         park_thread();
 }
 

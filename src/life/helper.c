@@ -20,7 +20,7 @@ extern char **environ;
 #define KILL_NS (100 * NS_PER_MS)
 #define CHUNK 65536
 #define SYSTEM_PATH "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-#define EXTRA_FOLDER "/opt/nvidia/dcgm/bin" /* where a package puts what no PATH names */
+#define PACKAGE_FOLDER "/opt/nvidia/dcgm/bin" /* where a package puts what no PATH names */
 
 static bool can_run(const char *path)
 {
@@ -64,11 +64,11 @@ bool helper_find(const char *name, const char *path, char *buf, size_t size)
                 return n > 0 && (size_t)n < size && can_run(buf);
         }
         return search_folders(name, path, buf, size) ||
-               search_folders(name, EXTRA_FOLDER, buf, size);
+               search_folders(name, PACKAGE_FOLDER, buf, size);
 }
 
-/* The environment without what the child shall not see. */
-static char **make_environment(const struct helper_how *how)
+/* The environment without what the child must not see. */
+static char **make_environment(const struct helper_options *how)
 {
         size_t n = 0, kept = 0;
         while (environ && environ[n])
@@ -103,7 +103,7 @@ static bool open_nothing(int flags, int *ret)
         return *ret >= 0;
 }
 
-static int open_pipes(struct plumbing *p, const struct helper_how *how)
+static int open_pipes(struct plumbing *p, const struct helper_options *how)
 {
         *p = (struct plumbing){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
         bool fine = how->talks ? pipe2(p->in, O_CLOEXEC) == 0 : open_nothing(O_RDONLY, &p->in[0]);
@@ -150,8 +150,8 @@ static int wait_for_exec(int fd)
         return n == sizeof(why) ? -why : 0;
 }
 
-static int start_helper(struct helper *c, const char *const argv[], const struct helper_how *how,
-                        char *const env[])
+static int start_helper(struct helper *c, const char *const argv[],
+                        const struct helper_options *how, char *const env[])
 {
         struct plumbing p;
         int r = open_pipes(&p, how);
@@ -185,7 +185,7 @@ static int start_helper(struct helper *c, const char *const argv[], const struct
         return 0;
 }
 
-int helper_start(struct helper *c, const char *const argv[], const struct helper_how *how)
+int helper_start(struct helper *c, const char *const argv[], const struct helper_options *how)
 {
         char **env = make_environment(how);
         if (!env)
@@ -296,7 +296,7 @@ int helper_finish(struct helper *c)
         return c->status;
 }
 
-void helper_ask_to_end(struct helper *c)
+void helper_terminate(struct helper *c)
 {
         closep(&c->in_fd);
         c->in_fd = -1;
@@ -330,6 +330,6 @@ void helper_stop_after(struct helper *c, int64_t patience_ns)
 
 void helper_stop(struct helper *c)
 {
-        helper_ask_to_end(c);
+        helper_terminate(c);
         helper_stop_after(c, KIND_NS);
 }

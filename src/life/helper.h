@@ -13,7 +13,7 @@ struct helper {
         int out_fd; /* its standard output; -1 when closed */
         int err_fd; /* its standard error; -1 when closed */
         bool ended; /* it was waited for */
-        int status; /* as the shell has it: the exit status, or 128 + the signal */
+        int status; /* as in a shell: the exit status, or 128 + the signal */
 };
 
 #define HELPER_NONE                                                                                \
@@ -22,7 +22,7 @@ struct helper {
                 .in_fd = -1, .out_fd = -1, .err_fd = -1                                            \
         }
 
-struct helper_how {
+struct helper_options {
         bool talks;       /* its standard input is a pipe; else /dev/null */
         bool is_quiet;    /* its standard error is /dev/null; else a pipe */
         int death_signal; /* what the kernel sends when the thread ends; 0 is SIGKILL */
@@ -45,7 +45,7 @@ const char *helper_path(void);
  * signals it when the thread that started it ends, however that happens. 0 or a negative errno,
  * that of exec included.
  */
-int helper_start(struct helper *c, const char *const argv[], const struct helper_how *how);
+int helper_start(struct helper *c, const char *const argv[], const struct helper_options *how);
 
 /*
  * Writes to its standard input, without waiting; false unless all of it went. The signal of a pipe
@@ -74,7 +74,7 @@ bool helper_has_ended(const struct helper *c);
 /* Waits a fifth of a second for one that has closed its output, then ends it. Its status. */
 int helper_finish(struct helper *c);
 /* Closes its input and sends SIGTERM to its group; does not wait. */
-void helper_ask_to_end(struct helper *c);
+void helper_terminate(struct helper *c);
 /* Kills its group; does not wait. */
 void helper_kill(struct helper *c);
 /* Waits so long for one that was asked to end, kills it else, and closes the pipes. */

@@ -9,7 +9,7 @@
  */
 int life_start_thread(void *(*run)(void *arg), void *arg, pthread_t *ret);
 
-/* Wakes anyone who waits for an eventfd. */
+/* Wakes any thread that waits for an eventfd. */
 void life_wake(int fd);
 
 /* A condition whose timed waits go by the monotonic clock. */

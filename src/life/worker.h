@@ -18,8 +18,7 @@ struct crew {
         void (*free)(struct crew *c);
 };
 
-/* The caller becomes the owner. free is called once, without the lock, by anyone who leaves last.
- */
+/* The caller becomes the owner. free is called once, without the lock, by the last one to leave. */
 void crew_init(struct crew *c, void (*free)(struct crew *c));
 /*
  * Starts a worker, which takes no signals: those are for the thread that ends the program in order.
@@ -38,7 +37,7 @@ void crew_lock(struct crew *c);
 void crew_unlock(struct crew *c);
 /* Lock held: wakes all that wait. */
 void crew_request_stop(struct crew *c);
-/* Lock held: waits for news until a moment on the monotonic clock, INT64_MAX for ever. False when
+/* Lock held: waits for news until a moment on the monotonic clock, INT64_MAX forever. False when
  * the moment has passed. */
 bool crew_wait(struct crew *c, int64_t until_ns);
 /* Asks the workers to stop and wakes them. */

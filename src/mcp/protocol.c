@@ -75,7 +75,7 @@ static void write_result(struct jsonw *j, const json_t *id, struct mcp_result *r
 }
 
 /* What a person would have read on the terminal. */
-static void say_error(const struct err *err, struct mcp_result *result)
+static void put_error(const struct err *err, struct mcp_result *result)
 {
         result->failed = true;
         strbuf_clear(&result->text);
@@ -146,7 +146,7 @@ static void call_tool(const struct mcp_server *s, struct jsonw *j, const json_t 
         if (r == 0)
                 r = s->run(s->arg, &line, &result, &err);
         if (r < 0)
-                say_error(&err, &result);
+                put_error(&err, &result);
         write_result(j, id, &result);
         strbuf_finish(&result.text);
         strbuf_finish(&result.said);

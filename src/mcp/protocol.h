@@ -6,7 +6,7 @@
 
 #include "mcp/tool.h"
 
-/* What running a command gave. */
+/* The result of running a command. */
 struct mcp_result {
         struct strbuf text; /* what it wrote */
         struct strbuf said; /* on standard error */

@@ -58,7 +58,7 @@ struct diff_run {
         char model_short[32]; /* as CSV has it */
         size_t gpus;
         size_t busy, woken; /* GPUs that worked for a good part of the time; that worked at all */
-        uint64_t print;     /* of what each GPU did, whatever their order */
+        uint64_t print;     /* by what each GPU did, in any order */
         bool unwatched;     /* a program's own log, which says nothing of GPUs */
         int64_t start_ns;
         struct value interval_s;
@@ -91,7 +91,7 @@ struct diff_run {
 
 struct diff_side {
         size_t n;
-        struct diff_run *runs; /* owned by anyone who made them */
+        struct diff_run *runs; /* owned by their maker */
 };
 
 enum diff_word { DIFF_LESS, DIFF_MORE, DIFF_SAME, DIFF_INCONCLUSIVE };
@@ -268,7 +268,7 @@ struct diff {
         enum diff_word word;
         bool comparable;
         bool identical;
-        enum basis basis;        /* of what limits: the driver where it is so on either side */
+        enum basis basis;        /* scope of the limit: the driver when either side has it */
         char why[DIFF_TEXT_MAX]; /* why there is no verdict; empty otherwise */
         size_t main;             /* the row that the verdict comes from; SIZE_MAX for none */
         size_t opposed; /* a row that says the opposite, so there is no verdict; SIZE_MAX: none */

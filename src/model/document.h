@@ -27,13 +27,13 @@ enum doc_kind {
 };
 
 /* Who sees a column, or a part. */
-#define DOC_MINOR 1u    /* not shown where no row has it, or where a screen is narrow */
-#define DOC_PROGRAMS 2u /* JSON and CSV only */
-#define DOC_PEOPLE 4u   /* not in JSON and CSV */
-#define DOC_OPTIONAL 8u /* JSON: no member where it is missing, instead of null */
-#define DOC_SCREEN 16u  /* in text only: how to continue */
-#define DOC_SPARE 32u   /* not shown where a text would be cut to a few columns for it */
-#define DOC_WHOLE 64u   /* words that are never cut */
+#define DOC_MINOR 1u        /* not shown where no row has it, or where a screen is narrow */
+#define DOC_MACHINE_ONLY 2u /* JSON and CSV only */
+#define DOC_PEOPLE 4u       /* not in JSON and CSV */
+#define DOC_OPTIONAL 8u     /* JSON: no member where it is missing, instead of null */
+#define DOC_SCREEN 16u      /* in text only: how to continue */
+#define DOC_SPARE 32u       /* not shown where a text would be cut to a few columns for it */
+#define DOC_WHOLE 64u       /* words that are never cut */
 
 struct doc_column {
         const char *key;   /* in JSON and CSV, with the unit in its name */
@@ -50,7 +50,7 @@ struct doc_cell {
         struct value v;
         float *curve; /* owned; NAN where nothing is known */
         size_t n;     /* points of the curve */
-        bool loud;    /* worth a look */
+        bool loud;    /* worth checking */
 };
 
 enum doc_style {

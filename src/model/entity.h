@@ -86,7 +86,8 @@ bool entity_owns(const struct entity *e, enum metric_scope scope);
 bool entity_same_gpu(const struct entity *a, const struct entity *b);
 /* Whether two have the same PCI address; domains are written with four digits or eight. */
 bool entity_same_place(const struct entity *a, const struct entity *b);
-/* dcgmi's names of slices, "GPU-I 7" and "GPU-CI 7": fills kind and flat. False when it is none. */
+/* dcgmi's names of slices, "GPU-I 7" and "GPU-CI 7": fills kind and flat. False when it is not one.
+ */
 bool entity_read_flat(const char *s, size_t len, struct entity_key *ret);
 /* Order on screen and in files: host (node2 before node10), GPU, GPU instance, compute instance. */
 int entity_compare(const struct entity *a, const struct entity *b);

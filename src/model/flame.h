@@ -23,7 +23,7 @@ enum flame_kind {
         FLAME_KIND_COUNT
 };
 
-/* Nodes stand behind their parents; the first is its own. */
+/* Nodes follow their parents; the first is its own. */
 struct flame_node {
         uint32_t parent, what, n_samples;
         uint8_t kind;     /* enum flame_kind */

@@ -77,7 +77,7 @@ void frame_name_rows(struct frame *f);
 /* What people call a row: "0"; where there are several hosts "node7:0". */
 #define FRAME_LABEL_MAX GPU_NAME_MAX
 void frame_label(const struct frame *f, const struct entity *e, char *buf, size_t size);
-/* Whether somebody who writes text means this row: its name, its label, or "host:label". */
+/* Whether a text names this row: its name, its label, or "host:label". */
 bool frame_label_matches(const struct frame *f, const struct entity *e, const char *text);
 /* Rows of one GPU follow each other, the GPU first, its slices after it. Where the group that
  * begins at a row ends. A slice of which nobody knows the GPU is a group of its own. */

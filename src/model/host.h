@@ -38,7 +38,7 @@ enum system_figure {
         SYSTEM_NONE = SYSTEM_COUNT
 };
 
-#define HOST_PRESSURE_MUCH 0.1 /* of the time some task waited: worth a look */
+#define HOST_PRESSURE_MUCH 0.1 /* of the time some task waited: worth checking */
 
 enum evidence {
 #define EVIDENCE(id, name, kind, unit, of, help) EVIDENCE_##id,

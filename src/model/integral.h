@@ -52,7 +52,7 @@ struct xid_event {
         int64_t mono_ns;
 };
 struct xid_events {
-        bool counted; /* the source counts them: none is none */
+        bool counted; /* the source counts them: no value is no value */
         struct xid_event list[XID_EVENTS_MAX];
         size_t n;
 };
@@ -74,7 +74,7 @@ enum idle_reason idle_reason_find(const char *name);
 
 /*
  * What one holder after the other did with the GPU, by slots: an owner has a slot of its own, and
- * nobody else gets it until long after, so that what a slot grew by is one owner's however seldom
+ * nobody else gets it until long after, so that what a slot grew by is one owner's however rarely
  * somebody looks. Who has it is in struct owner.
  */
 #define HOLDING_SLOTS 8

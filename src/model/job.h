@@ -128,7 +128,7 @@ struct job_rank {
         bool shared;               /* its GPU is another rank's too */
         char uuid[80];             /* of its GPU; may be empty */
         size_t machine;            /* of those that its node's name means; usually 0 */
-        double clock_s;            /* its node's clock is ahead by so much, and was moved */
+        double clock_s; /* its node's clock is ahead by this much; its times were moved back */
         struct value seconds, exit_status, exit_signal, energy_j, peak_memory;
         struct value own_cpu; /* cores busy in the rank's own processes */
         struct job_gpu use;

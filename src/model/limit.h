@@ -148,7 +148,7 @@ struct limit {
         float change;      /* by so much */
         uint64_t inputs;   /* ceilings that the rule examined and present */
         uint64_t missing;  /* ceilings that it needed and that are not */
-        struct power_floor floor; /* that a verdict without counters rests on */
+        struct power_floor floor; /* metrics that decide a verdict when there are no counters */
         struct ceilings ceilings;
 };
 
@@ -175,7 +175,8 @@ const struct limiter_info *limiter_info(enum limiter limiter);
 const char *limiter_name(enum limiter limiter);
 /* "the tensor cores". */
 const char *limiter_words(enum limiter limiter);
-/* After "limited by", or what stands for itself: "the tensor cores", "idle, no program uses it". */
+/* Text after "limited by", or a phrase of its own: "the tensor cores", "idle, no program uses it".
+ */
 const char *limiter_phrase(enum limiter limiter);
 /* "tensor cores": at most LIMITER_BRIEF_W columns. */
 const char *limiter_brief(enum limiter limiter);

@@ -1,4 +1,4 @@
-/* A machine that is one of many: who it is, how it is reached, and what is wrong with that. */
+/* One of many machines: its name, how it is reached, and what is wrong with it. */
 #pragma once
 
 #include "model/entity.h"

@@ -15,8 +15,8 @@ enum process_type {
         PROCESS_GRAPHICS = 2,
 };
 
-/* The GPU that a process is on, by the numbers of anyone who reports; index is -1 in a recording,
- * which has the label alone. */
+/* The GPU that a process is on, by the numbers of the source; index is -1 in a recording, which has
+ * the label alone. */
 struct process_on {
         int32_t index, gi; /* gi is -1 for the whole GPU */
 };
@@ -42,7 +42,7 @@ struct process {
         char container[PROCESS_NAME_MAX];
         char command[PROCESS_COMMAND_MAX]; /* secrets in it are masked */
         char name[PROCESS_NAME_MAX];       /* of the program, as the kernel has it */
-        bool foreign;                      /* not of the user who runs assay, or that is unknown */
+        bool foreign;                      /* another user's process, or its user is unknown */
 };
 
 struct process_list {

@@ -50,7 +50,7 @@ struct serving_histogram {
 #define SERVINGS_MAX 16
 #define SERVING_TEXT_MAX 160
 
-/* What one look at an engine gave. */
+/* What one reading of an engine returned. */
 struct serving_reading {
         int64_t mono_ns;       /* when it answered */
         enum engine_kind kind; /* ENGINE_UNKNOWN when it did not, or was none that is known */

@@ -24,7 +24,7 @@ enum word_role {
 struct word {
         enum word_role role;
         double seconds;
-        bool divides; /* "/" stands before it */
+        bool divides; /* "/" precedes it */
 };
 
 #define WORDS_MAX 24

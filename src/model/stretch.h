@@ -60,7 +60,7 @@ struct limit_finding {
 struct stretch_stall {
         double begin_s, end_s; /* since the first tick */
         struct gpu_set gpus;   /* that were stalled in it */
-        bool goes_on;          /* up to the end of the recording */
+        bool is_ongoing;       /* up to the end of the recording */
         /* Who differed, or where they waited, in words, and what to do; "" where that is unknown.
          * cause: as 'assay why' names it; NULL likewise. */
         char words[STALL_CAUSE_MAX];

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Makes room for a step; grows by whole octaves so it is seldom. */
+/* Makes room for a step; grows by whole octaves so it is rarely. */
 bool spread_reach(struct spread *s, unsigned step)
 {
         unsigned first = s->steps_n ? s->first : step, end = first + s->steps_n;

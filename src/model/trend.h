@@ -21,7 +21,7 @@ struct said {
         bool present;                       /* the entity was seen then */
 };
 
-/* How to ask anyone who keeps the past. */
+/* How to query the past. */
 struct trends {
         void *arg;
         /*

@@ -31,7 +31,7 @@ static inline struct value value_missing(enum state state)
         return (struct value){.state = (uint8_t)state};
 }
 
-/* There is a number, fresh or old. */
+/* Whether there is a number, fresh or stale. */
 static inline bool value_is_set(struct value v)
 {
         return v.state == STATE_OK || v.state == STATE_STALE;

@@ -144,7 +144,7 @@ struct health {
         uint32_t grave_xid, program_xid;
 };
 
-/* A slice is not a healthier than its GPU: findings of both, the worse state. */
+/* A slice is no healthier than its GPU: findings of both, the worse state. */
 void health_join(struct health *slice, const struct health *gpu);
 const char *health_name(enum health_state state);
 /* "link_narrow": for programs and labels; it stays. */

@@ -21,7 +21,7 @@ struct why_cause_info {
 };
 const struct why_cause_info *why_cause_info(enum why_cause cause);
 
-/* What a rank, or a process that is none of many, does. */
+/* What a rank, or a process that is not one of many, does. */
 enum why_doing {
         WHY_UNKNOWN, /* it could not be read */
         WHY_MOVES,   /* it makes progress, or goes from line to line */

@@ -17,7 +17,7 @@
 struct line {
         struct ask *ask;
         CURL *easy;
-        struct ask_request *request; /* NULL: free */
+        struct query_request *request; /* NULL: free */
         char url[ADDRESS_MAX + 64];
         char why[CURL_ERROR_SIZE];
         int64_t begun_ns;
@@ -206,7 +206,7 @@ static void explain_failure(const struct ask *a, const struct line *l, CURLcode 
                               "VictoriaMetrics on 8428");
 }
 
-static bool begin_line(struct ask *a, struct line *l, struct ask_request *request)
+static bool begin_line(struct ask *a, struct line *l, struct query_request *request)
 {
         __typeof__(curl_easy_setopt) *set = a->api.easy_setopt;
         l->request = request;
@@ -233,7 +233,7 @@ static bool begin_line(struct ask *a, struct line *l, struct ask_request *reques
 
 static void end_line(struct ask *a, struct line *l, CURLcode code)
 {
-        struct ask_request *r = l->request;
+        struct query_request *r = l->request;
         a->api.multi_remove_handle(a->multi, l->easy);
         l->request = NULL;
         r->took_ns = clock_mono_ns() - l->begun_ns;
@@ -255,7 +255,7 @@ static void end_those_done(struct ask *a)
 }
 
 /* Fills free lines with what is left; the number that are on their way. */
-static size_t begin_more(struct ask *a, struct ask_request *requests, size_t n, size_t *next)
+static size_t begin_more(struct ask *a, struct query_request *requests, size_t n, size_t *next)
 {
         size_t busy = 0;
         for (size_t i = 0; i < ASK_PARALLEL; i++) {
@@ -277,7 +277,7 @@ static void drop_all(struct ask *a)
 }
 
 /* The first that got no answer; NULL when there is none. */
-static const struct ask_request *find_failed(const struct ask_request *requests, size_t n)
+static const struct query_request *find_failed(const struct query_request *requests, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
                 if (requests[i].err.code != 0)
@@ -286,7 +286,7 @@ static const struct ask_request *find_failed(const struct ask_request *requests,
         return NULL;
 }
 
-int ask_all(struct ask *a, struct ask_request *requests, size_t n, struct err *err)
+int probe_all(struct ask *a, struct query_request *requests, size_t n, struct err *err)
 {
         size_t next = 0;
         int running;
@@ -294,7 +294,7 @@ int ask_all(struct ask *a, struct ask_request *requests, size_t n, struct err *e
         if (r < 0)
                 return r;
         a->bytes = 0;
-        const struct ask_request *failed = NULL;
+        const struct query_request *failed = NULL;
         while (!failed && begin_more(a, requests, n, &next) > 0) {
                 struct curl_waitfd wake = {.fd = a->config.wake, .events = CURL_WAIT_POLLIN};
                 a->api.multi_perform(a->multi, &running);

@@ -21,7 +21,7 @@ struct ask_config {
         int wake;               /* a descriptor that ends all when it is readable; -1 for none */
 };
 
-struct ask_request {
+struct query_request {
         const char *path;   /* below the base: "/api/v1/query" */
         const char *form;   /* the body: ask_put_field() makes it */
         struct strbuf body; /* out: what came; strbuf_finish it */
@@ -39,7 +39,7 @@ void ask_close(struct ask *a);
  * Asks all. 1 when each has its answer; 0 when woken; or a code with err: the first that gets no
  * answer ends all, for the others would wait as long.
  */
-int ask_all(struct ask *a, struct ask_request *requests, size_t n, struct err *err);
+int probe_all(struct ask *a, struct query_request *requests, size_t n, struct err *err);
 /* The address for people: no user, password or query in it. */
 const char *ask_shown(const struct ask *a);
 /* Appends "name=value", escaped, with an & before all but the first. */

@@ -11,8 +11,8 @@ void ask_close(struct ask *a UNUSED)
 {
 }
 
-int ask_all(struct ask *a UNUSED, struct ask_request *requests UNUSED, size_t n UNUSED,
-            struct err *err)
+int probe_all(struct ask *a UNUSED, struct query_request *requests UNUSED, size_t n UNUSED,
+              struct err *err)
 {
         return err_set(err, ERR_NO_SOURCE, "this assay was built without libcurl");
 }

@@ -194,7 +194,7 @@ const char *swarm_shown(const struct swarm *s, size_t i, bool full)
 
 /* --- asking -------------------------------------------------------------------------------- */
 
-void swarm_ask(struct swarm *s, size_t i)
+void swarm_request(struct swarm *s, size_t i)
 {
         struct request *r = &s->requests[i];
         if (r->under_way)
@@ -206,7 +206,7 @@ void swarm_ask(struct swarm *s, size_t i)
                 s->config.done(s->config.arg, i, NULL, 0, "libcurl cannot ask it", "");
 }
 
-bool swarm_asks(const struct swarm *s, size_t i)
+bool swarm_is_requesting(const struct swarm *s, size_t i)
 {
         return s->requests[i].under_way;
 }

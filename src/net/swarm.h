@@ -1,6 +1,6 @@
 /*
  * Many requests at once, in one loop: libcurl's multi interface on an epoll. Connections are kept
- * between requests. No thread of ours; a request that hangs costs its descriptor.
+ * between requests. No thread of our own; a request that hangs costs its descriptor.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ int swarm_set(struct swarm *s, size_t i, const char *url, struct err *err);
 /* Where it asks, for people: host and port, and the path with full. Valid while the swarm is. */
 const char *swarm_shown(const struct swarm *s, size_t i, bool full);
 /* Begins to ask number i, unless it is under way. */
-void swarm_ask(struct swarm *s, size_t i);
-bool swarm_asks(const struct swarm *s, size_t i);
+void swarm_request(struct swarm *s, size_t i);
+bool swarm_is_requesting(const struct swarm *s, size_t i);
 /* Goes on with all until then, or until something has ended. False when woken. */
 bool swarm_run(struct swarm *s, int64_t until_ns);

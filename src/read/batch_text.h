@@ -1,4 +1,4 @@
-/* The texts of a batch, for anyone who keeps it longer than its source does. */
+/* The texts of a batch, for any caller that keeps it longer than its source does. */
 #pragma once
 
 #include "model/reading.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define DENTS_SIZE (64 * 1024)
-/* Whoever renews it every second or oftener is not overtaken for being a little late. */
+/* Whoever renews it every second or more often is not overtaken for being a little late. */
 #define FRESH_MIN_NS (3 * NS_PER_S / 2)
 
 struct listing {
@@ -117,7 +117,7 @@ static int list_now(struct listing *l)
         int r = numbered_each(l->proc, l->dents, sizeof(l->dents), note_process, l);
         r = l->failed ? -ENOMEM : r;
         if (r < 0)
-                l->renewed_ns = 0; /* what there is of it is not a list */
+                l->renewed_ns = 0; /* a partial list is not used */
         return r;
 }
 

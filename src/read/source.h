@@ -30,7 +30,7 @@ struct source_config {
         const char *job;         /* nodes: the Slurm job whose nodes to read; NULL for none */
         const char *ssh;         /* nodes: the command that reaches a host; NULL for ssh */
         const char *remote;      /* nodes: the assay to run there; NULL for the one on its PATH */
-        const char *backend;     /* nodes: how they shall read their GPUs; NULL: as they do */
+        const char *backend;     /* nodes: how they should read their GPUs; NULL: as they do */
         const char *version;     /* of this program, to compare with theirs */
         bool show_all;           /* nodes: their GPUs that their environment hides too */
         bool settle; /* nodes, many exporters: the first tick waits until each answered or failed */
@@ -51,7 +51,7 @@ struct source_config {
 
 #define PROCESSES_UNKNOWN SIZE_MAX
 
-/* Texts of a configuration, for a thread that may outlive whom they are borrowed from. */
+/* Texts of a configuration, for a thread that may outlive their owner. */
 struct source_texts {
         char *text[12];
         struct listing *listing;

@@ -51,7 +51,7 @@ static void *load_first(const char *pattern)
         return handle;
 }
 
-/* cuBLAS itself needs cuBLASLt, which stands beside it. */
+/* cuBLAS itself needs cuBLASLt, which is next to it. */
 static void *load_from(const char *folder)
 {
         char pattern[1024];

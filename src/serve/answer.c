@@ -387,7 +387,7 @@ enum MHD_Result answer_page(const struct request *q)
 
 /* --- dumps ----------------------------------------------------------------------------------- */
 
-/* So that who may only look cannot push out what came before with dumps of one's own. */
+/* So that a read-only user cannot displace older dumps with new ones. */
 #define DUMP_POST_NS (60 * NS_PER_S)
 #define DUMP_POST_WAIT "60"
 

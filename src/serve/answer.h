@@ -31,7 +31,7 @@ struct server {
         int64_t dump_asked_ns; /* monotonic: the last time; 0 for never */
 };
 
-/* A request with what was found out about it. */
+/* A request and what is known about it. */
 struct request {
         struct server *s;
         struct MHD_Connection *connection;

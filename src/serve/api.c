@@ -84,7 +84,7 @@ static void put_name(struct jsonw *j, const char *key, const struct live_moment 
         jsonw_text(j, key, name);
 }
 
-/* As every narrow place has it. */
+/* The short form, for narrow places. */
 static void put_model(struct jsonw *j, const struct entity *who)
 {
         char model[64] = "";

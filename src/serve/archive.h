@@ -1,6 +1,6 @@
 /*
  * The recordings of a folder and their reports. A report may take seconds: a thread of its own
- * makes it, and who asked asks again. Files are found by a number of their name, never by a path
+ * makes it, and the client asks again. Files are found by a number of their name, never by a path
  * from a request.
  */
 #pragma once

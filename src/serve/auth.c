@@ -178,7 +178,8 @@ static size_t count_sessions(const struct auth_session *pool, size_t n, uint64_t
         return found;
 }
 
-/* A free place, or one that is over; else the oldest of anyone who has most, first of one's own. */
+/* A free place, or one that is over; else the oldest of the user who has most, first of one's own.
+ */
 static struct auth_session *find_place(struct auth_session *pool, size_t n, uint64_t owner,
                                        int64_t now_ns)
 {

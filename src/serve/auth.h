@@ -71,12 +71,12 @@ bool auth_is_needed(const struct auth *a);
  * AUTH_CHECK, and with AUTH_YES the user's name, if one was shown. */
 enum auth_result auth_check(struct auth *a, const char *authorization, const char *cookie,
                             int64_t now_ns, struct auth_claim *ret_claim, enum role *ret);
-/* What a user's password is compared with; that of nobody for a user who does not exist. */
+/* What a user's password is compared with; a dummy for a user who does not exist. */
 const char *auth_hash(const struct auth *a, const char *user);
 /* A password that was checked is right: it is known from now on. False for nobody's. */
 bool auth_accept(struct auth *a, const struct auth_claim *claim);
-/* A new session for a browser. When a role has too many, the oldest goes of anyone who has most;
- * the other role's stay. */
+/* A new session for a browser. When a role has too many, the oldest one of the user who has most
+ * goes; the other role's stay. */
 int auth_start_session(struct auth *a, enum role role, uint64_t owner, int64_t now_ns,
                        char ret[AUTH_SECRET_MAX]);
 /* A one-time link's secret, good for ten minutes. */

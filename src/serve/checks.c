@@ -59,7 +59,7 @@ static void finish_check(struct checks *c, struct check *k, enum check_result re
         c->resume(c->arg, k->request);
 }
 
-/* Whether a comes before b: anyone who waited longest for a turn. */
+/* Whether a comes before b: the one that waited longest comes first. */
 static bool comes_before(struct checks *c, const struct check *a, const struct check *b)
 {
         uint64_t x = turn_of(c->addresses, a->address)->last;

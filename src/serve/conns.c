@@ -34,7 +34,7 @@ struct conn {
         struct conn *next, *previous; /* in order of arrival */
         int fd;
         enum phase phase;
-        bool known;   /* showed that it is let in */
+        bool known;   /* showed that it is admitted */
         bool shut;    /* asked to go */
         bool refused; /* there was no room */
         bool counted; /* says how many bytes its peer has taken: TCP */
@@ -93,7 +93,7 @@ static uint16_t *unknown_of(struct conns *c, const struct conn *k)
         return &c->unknown_of[k->address & (ADDRESSES - 1)];
 }
 
-/* Lock held. It is no longer one of those who compete. */
+/* Lock held. It no longer competes for a turn. */
 static void stop_competing(struct conns *c, const struct conn *k)
 {
         if (k->known || k->shut)
@@ -348,7 +348,7 @@ bool conns_take_request(struct conns *c, struct conn *k)
         return room;
 }
 
-void conns_know(struct conns *c, struct conn *k)
+void conns_set_user(struct conns *c, struct conn *k)
 {
         if (!k)
                 return;

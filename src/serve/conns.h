@@ -1,10 +1,10 @@
 /*
  * Who is connected, and who has to go. A request's headers have five seconds, a silent connection
  * two minutes, and an answer must be read at a kilobyte a second. A part of the places is kept for
- * those who have shown that they are let in; who has not competes with its like alone: when there
+ * those who have shown that they are admitted; who has not competes with its like alone: when there
  * are too many, one of the address that has most of them goes, first one that does not read. The
- * HTTP thread says what happens; a thread of ours ends what takes too long, by shutting its socket
- * down.
+ * HTTP thread says what happens; a thread of our own ends what takes too long, by shutting its
+ * socket down.
  */
 #pragma once
 
@@ -33,8 +33,8 @@ void conns_end(struct conns *c, struct conn *conn);
 void conns_begin_request(struct conns *c, struct conn *conn);
 /* All its headers came. False when there is no room for it. */
 bool conns_take_request(struct conns *c, struct conn *conn);
-/* It showed a token, a password, a session or a certificate that is right. */
-void conns_know(struct conns *c, struct conn *conn);
+/* It presented a valid token, password, session or certificate. */
+void conns_set_user(struct conns *c, struct conn *conn);
 /* Its password is being checked, or no longer: nobody waits for it, and it is not ended. */
 void conns_set_checking(struct conns *c, struct conn *conn, bool checking);
 /* Its answer never ends: a live stream. */

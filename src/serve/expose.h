@@ -1,4 +1,4 @@
-/* A moment as the text of the exposition, for anyone who scrapes and anyone who pushes. */
+/* A moment as the text of the exposition, for scrapes and for pushing. */
 #pragma once
 
 #include "present/exposition/exposition.h"

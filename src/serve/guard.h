@@ -1,4 +1,4 @@
-/* What a request's headers say, and whether it is let in. Pure: texts in, decisions out. */
+/* What a request's headers say, and whether it is admitted. Pure: texts in, decisions out. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,7 +29,7 @@ bool guard_site(const char *header);
 double guard_weight(const char *header, const char *word);
 /* "Bearer X": X, or NULL. */
 const char *guard_bearer(const char *header);
-/* "Basic …": false when it is none, or longer than the room. Both texts are terminated. */
+/* "Basic …": false when it is not one, or longer than the room. Both texts are terminated. */
 bool guard_basic(const char *header, char *user, char *password, size_t size);
 /* A cookie's value; false when there is none or it is too long. */
 bool guard_cookie(const char *header, const char *name, char *ret, size_t size);

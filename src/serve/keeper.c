@@ -54,7 +54,8 @@ struct keeper {
         struct records *records; /* NULL for none */
         struct live_books books;
         const struct entity *gpus[LIVE_GPUS_MAX]; /* of the books */
-        struct owner found[OWNERS_MAX];           /* who hold a GPU, then who let go a while ago */
+        struct owner found[OWNERS_MAX]; /* owners that hold a GPU, then those that released one a
+                                           while ago */
         size_t n_found;
         struct slots *slots;
         int64_t round_ns; /* monotonic: the look before this one */
@@ -141,7 +142,7 @@ static void sum_up_each(struct stay *s)
         }
 }
 
-/* What it did so far: of the GPUs it gave back, and of those it has. */
+/* What it did so far, on GPUs it released and on those it holds. */
 static void sum_up(struct stay *s)
 {
         struct integrals part;
@@ -426,7 +427,7 @@ static void keep_books(struct keeper *k)
 {
         bool news = live_read_books(k->config.live, &k->books, CHECK_EVERY_NS);
         int64_t now = clock_mono_ns();
-        /* Folders and kubelets have news of their own. */
+        /* Folders and kubelets have changes of their own. */
         if (news || k->books.n > 0) {
                 journal_watch(k->config.journal, &k->books, books_wall_ns(&k->books));
                 k->n_found = find_owners(k);

@@ -173,7 +173,7 @@ bool crypt_matches(const char *password, const char *hash)
         return same;
 }
 
-bool crypt_knows(const char *hash)
+bool crypt_supports(const char *hash)
 {
         struct crypt_data *data = calloc(1, sizeof(*data));
         const char *got;

@@ -44,11 +44,11 @@ bool zlib_gzip(const char *s, size_t n, char **ret, size_t *ret_n);
 
 /*
  * The text in a gzip, at most this many bytes. Owned by the caller, terminated. False when it is
- * none, longer, or zlib is absent.
+ * not one, longer, or zlib is absent.
  */
 bool zlib_gunzip(const char *s, size_t n, size_t most, char **ret, size_t *ret_n);
 
 /* Whether a password has this hash, in crypt(3)'s forms; bcrypt is what exporter-toolkit writes. */
 bool crypt_matches(const char *password, const char *hash);
 /* Whether this system's crypt(3) can check such a hash. */
-bool crypt_knows(const char *hash);
+bool crypt_supports(const char *hash);

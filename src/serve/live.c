@@ -22,7 +22,7 @@
 #define UNASKED_NS NS_PER_S
 #define WATCHED_NS (240 * NS_PER_MS) /* while streams are open */
 #define USE_WANTED_NS (20 * NS_PER_S)
-/* Making one takes far less; a disk that hangs is not waited for. */
+/* Making a moment takes far less; it does not wait for a disk that hangs. */
 #define MOMENT_PATIENCE_NS (50 * NS_PER_MS)
 
 /* --- from frames to meters, on the sampling thread ----------------------------------------- */
@@ -319,7 +319,7 @@ static bool fill_slot(struct live *l, struct slot *s, int64_t now)
 }
 
 /* How the source is, and which ticks came on time. */
-static void ask_engine(struct live *l)
+static void request_engine_frame(struct live *l)
 {
         struct engine_status s;
         struct session_counts c;
@@ -367,7 +367,7 @@ static void hold_counters(struct live *l)
 /* The state file first: what was shown once must not be forgotten by a crash. */
 static void publish_state(struct live *l)
 {
-        ask_engine(l);
+        request_engine_frame(l);
         pthread_mutex_lock(&l->lock);
         l->asked = false;
         l->published_ns = clock_mono_ns();

@@ -27,8 +27,8 @@ struct live_config {
         struct collect_list collect; /* numbers of the user's own; taken over, also on failure */
         /* What is wrong with one of them; on a thread of its own. */
         void (*on_collect_trouble)(void *arg, const char *name, const char *why);
-        /* News are present: on a thread of ours, must not wait. Says whether somebody wants more of
-         * them soon. May be NULL. */
+        /* There is something new: on a thread of our own, must not wait. Says whether somebody
+         * wants more of them soon. May be NULL. */
         bool (*on_news)(void *arg);
         void *news_arg;
 };

@@ -40,7 +40,7 @@ struct live {
         pthread_mutex_t lock;
         pthread_cond_t news; /* frames, for the keeper of books */
         pthread_cond_t turn; /* the publisher's */
-        pthread_cond_t done; /* for who waits for the publisher */
+        pthread_cond_t done; /* for threads that wait for the publisher */
         bool stop, released;
         struct collector *collector; /* NULL without --collect */
         struct collected collected[COLLECTED_MAX];

@@ -11,7 +11,7 @@
 #include <sys/un.h>
 
 /* Per sd_notify(3): a datagram to the socket in NOTIFY_SOCKET; '@' is an abstract name. */
-void notify_say(const char *text)
+void notify_send(const char *text)
 {
         struct sockaddr_un sun = {.sun_family = AF_UNIX};
         const char *path = getenv("NOTIFY_SOCKET");

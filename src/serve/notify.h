@@ -4,6 +4,6 @@
 #include <stdint.h>
 
 /* "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=…". */
-void notify_say(const char *text);
+void notify_send(const char *text);
 /* How often the watchdog wants to hear; 0 when it does not. */
 int64_t notify_watchdog_ns(void);

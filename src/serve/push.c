@@ -61,7 +61,7 @@ struct push {
         struct push_queue *queue;
         struct exposition_options exposition;
 
-        pthread_mutex_t published_lock; /* of what others look at; nobody holds it for long */
+        pthread_mutex_t published_lock; /* guards what others read; never held for long */
         struct exposed_push reported;
         bool troubled; /* now; trouble may be over and not yet reported */
         char trouble[PUSH_TEXT_MAX], refusal[PUSH_TEXT_MAX];

@@ -221,7 +221,7 @@ static int compare_waiting(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-/* A file of ours: its number. Others are left alone. */
+/* A file of our own: its number. Others are left alone. */
 static bool queue_number_of(const char *name, uint64_t *ret, bool *ret_whole)
 {
         char *end;

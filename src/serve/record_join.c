@@ -37,7 +37,7 @@ static void join_cpu(struct value *newer, struct value older)
         keep_known(newer, older);
 }
 
-/* How long each of its GPUs was held, on average: the weight of what is a share. */
+/* How long each of its GPUs was held, on average: the weight of shares. */
 static double weight_of(const struct record *r)
 {
         return r->n_gpus > 0 ? r->gpu_s / r->n_gpus : 0;

@@ -45,7 +45,7 @@ static int fail_db(sqlite3 *db, const char *what, struct err *err)
 
 /*
  * What reading may cost: steps of SQLite's machine, some to begin with and some a byte of the file.
- * A file that is made to take for ever is given up.
+ * A file that is made to take forever is given up.
  */
 #define STEPS_FREE 100000000
 #define STEPS_A_BYTE 20
@@ -73,7 +73,7 @@ static void harden_db(sqlite3 *db)
         sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
 }
 
-/* A view could continue for ever, a virtual table run other code, a computed column take its time.
+/* A view could continue forever, a virtual table run other code, a computed column take its time.
  */
 static int check_table(sqlite3 *db, struct err *err)
 {

@@ -80,7 +80,7 @@ bool sacct_parse(const char *text, size_t n, const char *job, struct job_request
         return false;
 }
 
-int sacct_ask(const char *job, struct job_request *ret, struct err *err)
+int sacct_query(const char *job, struct job_request *ret, struct err *err)
 {
         static const struct helper_limits limits = {PATIENCE_NS, OUTPUT_MAX, -1};
         char program[PATH_MAX];
@@ -90,7 +90,7 @@ int sacct_ask(const char *job, struct job_request *ret, struct err *err)
         if (!job[0] || strspn(job, "0123456789") != strlen(job))
                 return err_set(err, ERR_NO_SOURCE, "'%s' is not the number of a Slurm job", job);
         bool found = helper_find("sacct", helper_path(), program, sizeof(program));
-        int r = found ? helper_start(&c, argv, &(struct helper_how){0}) : -ENOENT;
+        int r = found ? helper_start(&c, argv, &(struct helper_options){0}) : -ENOENT;
         if (r == 0) {
                 r = helper_collect(&c, &limits, &out, &said);
                 if (r == 0 && helper_finish(&c) != 0)

@@ -21,7 +21,7 @@ static inline struct value job_request_on_node(struct value is_local, struct val
         return value_is_set(is_local) ? is_local : is_alone ? of_job : value_missing(STATE_NONE);
 }
 
-/* The lines that sacct_ask asks for. False when none is of the job. Pure. */
+/* The lines that sacct_query asks for. False when none is of the job. Pure. */
 bool sacct_parse(const char *text, size_t n, const char *job, struct job_request *ret);
 /* Asks 'sacct', a few seconds at most. 0, or ERR_NO_SOURCE with err when it has no answer. */
-int sacct_ask(const char *job, struct job_request *ret, struct err *err);
+int sacct_query(const char *job, struct job_request *ret, struct err *err);

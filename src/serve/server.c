@@ -72,7 +72,7 @@ static bool has_certificate(const struct request *q)
 }
 
 /* A unix socket says who is at its other end. */
-static void know_user(struct request *q)
+static void authenticate_user(struct request *q)
 {
         struct ucred peer;
         socklen_t n = sizeof(peer);
@@ -85,7 +85,7 @@ static void know_user(struct request *q)
                 q->viewer.role = ROLE_ADMIN;
 }
 
-static enum MHD_Result ask_for_token(const struct request *q)
+static enum MHD_Result reply_unauthorized(const struct request *q)
 {
         return answer_refuse(
             q, MHD_HTTP_UNAUTHORIZED, "a token or password is needed\n", "WWW-Authenticate",
@@ -100,7 +100,7 @@ static struct conn *conn_of(struct server *s, struct MHD_Connection *connection)
         return info ? info->socket_context : NULL;
 }
 
-static enum MHD_Result ask_for_patience(const struct request *q)
+static enum MHD_Result reply_retry_later(const struct request *q)
 {
         return answer_refuse(q, MHD_HTTP_TOO_MANY_REQUESTS, "too many passwords to check\n",
                              "Retry-After", "1");
@@ -114,7 +114,7 @@ static enum MHD_Result check_password(struct request *q, const struct auth_claim
         struct check *check =
             checks_reserve(s->checks, claim, hash, conns_address(q->conn), q->connection);
         if (!check)
-                return ask_for_patience(q);
+                return reply_retry_later(q);
         *q->context = check;
         conns_set_checking(s->conns, q->conn, true);
         s->mhd.suspend_connection(q->connection);
@@ -143,16 +143,16 @@ static void take_check(struct request *q, struct check *check)
 static void set_user(struct request *q, const struct auth_claim *claim)
 {
         q->owner = conns_address(q->conn) ^ hash_stable(claim->user, strlen(claim->user));
-        conns_know(q->s->conns, q->conn);
+        conns_set_user(q->s->conns, q->conn);
 }
 
 /* False when it was answered or waits for its password's check; *ret says how. */
-static bool let_in(struct request *q, bool open, enum MHD_Result *ret)
+static bool authorize_request(struct request *q, bool open, enum MHD_Result *ret)
 {
         struct auth *auth = q->s->config.auth;
         struct auth_claim claim = {.user = ""};
         q->viewer.role = ROLE_VIEWER;
-        know_user(q);
+        authenticate_user(q);
         if (q->s->config.settings->need_client_certificate) {
                 if (!has_certificate(q)) {
                         *ret = answer_refuse(q, MHD_HTTP_FORBIDDEN,
@@ -175,13 +175,13 @@ static bool let_in(struct request *q, bool open, enum MHD_Result *ret)
                 return true;
         case AUTH_NO:
                 if (needed)
-                        *ret = ask_for_token(q);
+                        *ret = reply_unauthorized(q);
                 return !needed;
         case AUTH_CHECK:
                 if (needed)
                         *ret = !q->checked                ? check_password(q, &claim)
-                               : q->result == CHECK_LATER ? ask_for_patience(q)
-                                                          : ask_for_token(q);
+                               : q->result == CHECK_LATER ? reply_retry_later(q)
+                                                          : reply_unauthorized(q);
                 return !needed;
         }
         return false;
@@ -217,9 +217,12 @@ static enum MHD_Result route_request(struct request *q, const char *url)
                 q->path = url;
         const struct route *r = route_find(q->path);
         if (r)
-                return !let_in(q, r->open, &done) ? done : q->post ? r->post(q) : r->get(q);
+                return !authorize_request(q, r->open, &done) ? done
+                       : q->post                             ? r->post(q)
+                                                             : r->get(q);
         if (page_is_part(q->path))
-                return let_in(q, q->s->config.auth->n_users == 0, &done) ? answer_page(q) : done;
+                return authorize_request(q, q->s->config.auth->n_users == 0, &done) ? answer_page(q)
+                                                                                    : done;
         return answer_refuse(q, MHD_HTTP_NOT_FOUND, NOTHING, NULL, NULL);
 }
 
@@ -257,7 +260,7 @@ static bool is_decent(const struct request *q, const char *method, enum MHD_Resu
 
 /* Their addresses are what a request's context says of it. */
 static char header_is_plain; /* its headers are decent */
-static char escaped;         /* its path has letters written otherwise, which none of ours needs */
+static char escaped; /* its path has letters written otherwise, which none of our own needs */
 
 static enum MHD_Result handle_request(void *arg, struct MHD_Connection *connection, const char *url,
                                       const char *method, const char *version, const char *upload,
@@ -344,7 +347,7 @@ static uint64_t news_number(void *arg)
 }
 
 /* The library's messages are about its clients; nobody needs them. */
-static void say_nothing(void *arg, const char *format, va_list ap)
+static void ignore_message(void *arg, const char *format, va_list ap)
 {
         (void)arg;
         (void)format;
@@ -375,8 +378,8 @@ static int server_start(struct server *s, struct err *err)
         struct MHD_OptionItem tls[TLS_ITEMS];
         make_tls_items(o, tls);
         s->daemon = s->mhd.start_daemon(
-            flags, 0, NULL, NULL, handle_request, s, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
-            MHD_OPTION_LISTEN_SOCKET, s->config.fd, MHD_OPTION_CONNECTION_LIMIT,
+            flags, 0, NULL, NULL, handle_request, s, MHD_OPTION_EXTERNAL_LOGGER, ignore_message,
+            NULL, MHD_OPTION_LISTEN_SOCKET, s->config.fd, MHD_OPTION_CONNECTION_LIMIT,
             (unsigned)CONNS_HARD_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)INACTIVE_S,
             MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES, MHD_OPTION_NOTIFY_CONNECTION,
             on_connection, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
@@ -400,7 +403,7 @@ int server_check(const struct server_settings *o, struct err *err)
         /* It neither listens nor runs. */
         struct MHD_Daemon *daemon =
             mhd.start_daemon(MHD_USE_TLS | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, NULL,
-                             NULL, handle_request, NULL, MHD_OPTION_EXTERNAL_LOGGER, say_nothing,
+                             NULL, handle_request, NULL, MHD_OPTION_EXTERNAL_LOGGER, ignore_message,
                              NULL, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
         if (daemon) {
                 mhd.stop_daemon(daemon);

@@ -1,5 +1,5 @@
 /*
- * The HTTP side: who is let in, which path gives what. One thread of libmicrohttpd's answers
+ * The HTTP side: who is admitted, which path gives what. One thread of libmicrohttpd's answers
  * everything; it takes what the engine has and waits for nobody.
  */
 #pragma once
@@ -54,5 +54,5 @@ int server_open(const struct server_config *config, struct server **ret, struct 
 void server_drain(struct server *s);
 /* Ends what is being answered. NULL is allowed. */
 void server_close(struct server *s);
-/* Wakes live streams: there is news. From any thread. Says whether there are any. */
+/* Wakes live streams: there is something new. From any thread. Says whether there are any. */
 bool server_wake(struct server *s);

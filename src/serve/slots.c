@@ -43,7 +43,7 @@ static struct entry *entry_of(struct slots *s, const struct owner *o)
         return NULL;
 }
 
-/* A slot that nobody has; else that of the owner who let go first; else none. */
+/* A free slot; else that of the owner that released its GPU first; else none. */
 static int32_t choose_slot(struct slots *s, const struct owner *o, int64_t now)
 {
         struct entry *oldest = NULL;

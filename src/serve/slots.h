@@ -1,7 +1,7 @@
 /*
  * Which slot of a GPU's counters is whose. An owner keeps its slot while it holds the GPU; another
- * one gets it a quarter of an hour later at the earliest, so that anyone who scrapes now and then
- * can still say whose the last seconds were.
+ * one gets it a quarter of an hour later at the earliest, so that any caller that scrapes now and
+ * then can still say whose the last seconds were.
  */
 #pragma once
 

@@ -112,7 +112,7 @@ size_t streams_count(struct streams *s)
         return n;
 }
 
-/* The newest event, made when there is news. On the HTTP thread. */
+/* The newest event, made when there is something new. On the HTTP thread. */
 static struct event *newest_event(struct streams *s)
 {
         uint64_t number = s->number(s->arg);

@@ -16,7 +16,7 @@ struct streams *streams_open(const struct mhd_api *mhd, void (*make)(void *arg, 
                              uint64_t (*number)(void *arg), void *arg);
 /* After the daemon has stopped. */
 void streams_close(struct streams *s);
-/* News are present: wakes the readers, and says whether there are any. From any thread. */
+/* There is something new: wakes the readers, and says whether there are any. From any thread. */
 bool streams_wake(struct streams *s);
 /* Lets the readers end: before the daemon stops. */
 void streams_stop(struct streams *s);

@@ -62,7 +62,7 @@ static int add_user(struct reader *r, const char *name, const char *hash)
         struct webconfig *w = r->ret;
         if (w->n_users == AUTH_USERS_MAX || strlen(name) >= AUTH_USER_MAX || !name[0])
                 return refuse_config(r, "too many users, or a name is too long");
-        if (strlen(hash) >= AUTH_HASH_MAX || !crypt_knows(hash))
+        if (strlen(hash) >= AUTH_HASH_MAX || !crypt_supports(hash))
                 return refuse_config(
                     r, "a password is not a hash that this system knows; make one with "
                        "'htpasswd -nBC 10 USER'");

@@ -27,7 +27,7 @@ struct value cell_value(cell c, double step, double scale)
         return value_missing(missing ? state : STATE_BLANK);
 }
 
-/* The largest code of so many bits. */
+/* The largest code of that many bits. */
 static uint64_t top_of(unsigned bits)
 {
         return ((uint64_t)1 << bits) - 1;

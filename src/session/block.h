@@ -60,8 +60,8 @@ struct coded {
 struct coded block_encode(const cell *cells, size_t n, uint8_t *blob);
 
 /*
- * What the column width has of bits, states and places: up to BLOCK_WIDTH_MAX it is a number of
- * bytes, as it was until 0.2.0, with states; from 8 on it has them all. False for what no block
+ * What the column width encodes about bits, states and places: up to BLOCK_WIDTH_MAX it is a number
+ * of bytes, as it was until 0.2.0, with states; from 8 on it has them all. False for what no block
  * has.
  */
 int64_t block_form(const struct coded *coded);

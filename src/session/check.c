@@ -52,7 +52,7 @@ static int check_kind(struct db *db, struct err *err)
         " 'stack_kind', 'stack_window'"
 
 /*
- * Each is a plain table. A view could continue for ever, a virtual table run other code, and a
+ * Each is a plain table. A view could continue forever, a virtual table run other code, and a
  * column that is computed take as long as its maker likes.
  */
 static int check_tables(struct db *db, struct err *err)

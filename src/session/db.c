@@ -93,8 +93,8 @@ int db_error(struct db *db, int code, struct err *err)
 /*
  * What reading a file may cost: so many steps of SQLite's machine to begin with, and so many a
  * byte. A page that it examines counts as some more: one step may compare with a value of many
- * pages. A session takes one or two a byte; one that is made to take for ever is given up. Who
- * plays a session for days gets more with time, less than a machine does in it.
+ * pages. A session takes one or two a byte; one that is made to take forever is given up. Who plays
+ * a session for days gets more with time, less than a machine does in it.
  */
 #define STEPS_FREE 100000000
 #define STEPS_A_BYTE 20

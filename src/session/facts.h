@@ -8,5 +8,5 @@ void facts_init(struct run_facts *f, const char *input);
 void facts_finish(struct run_facts *f);
 /* From a session's manifest. */
 void facts_from_session(struct run_facts *f, struct session_reader *r);
-/* The numbers of the run's own. 0 or -ENOMEM. */
+/* The metrics that the run itself marked. 0 or -ENOMEM. */
 int facts_from_marks(struct run_facts *f, const struct mark *marks, size_t n);

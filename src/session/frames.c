@@ -158,7 +158,7 @@ int frames_write_entities(struct session *s)
         return r;
 }
 
-void frames_forget_written(struct session *s)
+void frames_drop_written(struct session *s)
 {
         for (size_t i = 0; i < s->n_tracks; i++) {
                 if (s->tracks[i])

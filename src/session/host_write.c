@@ -192,7 +192,7 @@ void host_note_written(struct session *s)
         serving_notes_written(&h->servings);
 }
 
-void host_forget_written(struct session *s)
+void host_drop_written(struct session *s)
 {
         s->host.gpus_written = false;
         s->host.noted = s->host.servings.noted = 0;

@@ -163,14 +163,14 @@ static void drop_blocks(struct session *s, int64_t from_us)
 /* ---- processes and stacks ---- */
 
 /* What the tables may forget: the first ticks, and the second of stacks, that stay. */
-struct cut {
+struct forget_before {
         int64_t tick, host_tick, second;
         int64_t first_us;
 };
 
-static struct cut find_cut(struct session *s)
+static struct forget_before find_forgettable(struct session *s)
 {
-        struct cut c = {.tick = -1, .host_tick = -1, .first_us = INT64_MAX};
+        struct forget_before c = {.tick = -1, .host_tick = -1, .first_us = INT64_MAX};
         for (const struct coded_block *b = s->kept.first; b; b = b->next) {
                 int64_t *to = b->host ? &c.host_tick : &c.tick;
                 if (*to < 0)
@@ -191,7 +191,7 @@ static struct cut find_cut(struct session *s)
 }
 
 /* Of the notes on levels that are older, the last of each level still says how things are. */
-static int drop_before(struct db *db, const struct cut *c, struct err *err)
+static int drop_before(struct db *db, const struct forget_before *c, struct err *err)
 {
         char sql[800];
         snprintf(sql, sizeof(sql),
@@ -221,24 +221,25 @@ static int write_tables(struct session *s)
 
 /* With s->writing held. Who a process is may have been dropped with its last sample: it is written
  * again. */
-static int commit_tables(struct session *s, const struct cut *cut, struct err *err)
+static int commit_tables(struct session *s, const struct forget_before *forget_before,
+                         struct err *err)
 {
         int r = db_exec(&s->db, "BEGIN", err);
         if (r == 0 && (r = write_tables(s)) < 0)
                 r = db_error(&s->db, r, err);
         if (r == 0)
-                r = drop_before(&s->db, cut, err);
+                r = drop_before(&s->db, forget_before, err);
         if (r == 0)
                 r = db_exec(&s->db, "COMMIT", err);
         if (r < 0)
                 db_rollback(&s->db);
         pthread_mutex_lock(&s->lock);
         if (r < 0) {
-                frames_forget_written(s);
-                host_forget_written(s);
-                processes_forget_written(s);
-                stacks_forget_written(s);
-                facts_forget_written(s);
+                frames_drop_written(s);
+                host_drop_written(s);
+                processes_drop_written(s);
+                stacks_drop_written(s);
+                facts_drop_written(s);
         } else {
                 host_note_written(s);
                 processes_note_written(s);
@@ -249,16 +250,19 @@ static int commit_tables(struct session *s, const struct cut *cut, struct err *e
         return r;
 }
 
-/* Makes room in tables that are full: half of what they have goes. */
-static int halve_tables(struct session *s, const struct cut *cut, struct cut *ret)
+/* Frees room in tables that are full: the older half is dropped. */
+static int halve_tables(struct session *s, const struct forget_before *forget_before,
+                        struct forget_before *ret)
 {
         pthread_mutex_lock(&s->lock);
         int64_t newest = (int64_t)(s->open.block * BLOCK_TICKS + s->open.n);
-        int64_t last_us = s->open.n > 0 ? elapsed_us(&s->open.ticks[s->open.n - 1]) : cut->first_us;
+        int64_t last_us =
+            s->open.n > 0 ? elapsed_us(&s->open.ticks[s->open.n - 1]) : forget_before->first_us;
         pthread_mutex_unlock(&s->lock);
-        *ret = *cut;
-        ret->tick = cut->tick + (newest - cut->tick) / 2;
-        ret->second = (cut->first_us + (last_us - cut->first_us) / 2) / (NS_PER_S / 1000);
+        *ret = *forget_before;
+        ret->tick = forget_before->tick + (newest - forget_before->tick) / 2;
+        ret->second =
+            (forget_before->first_us + (last_us - forget_before->first_us) / 2) / (NS_PER_S / 1000);
         int r = db_exec(&s->db, "BEGIN", NULL);
         if (r == 0)
                 r = drop_before(&s->db, ret, NULL);
@@ -281,15 +285,15 @@ int session_commit_memory(struct session *s, int64_t keep_ns, bool all, int64_t 
         take_full(s);
         int64_t newest_us = find_newest(s);
         drop_blocks(s, newest_us - keep_ns / 1000);
-        struct cut cut = find_cut(s);
-        int r = all || tables_wait(s) ? commit_tables(s, &cut, err) : 0;
+        struct forget_before forget_before = find_forgettable(s);
+        int r = all || tables_wait(s) ? commit_tables(s, &forget_before, err) : 0;
         for (int i = 0; r == -ENOSPC && i < COMMIT_TRIES; i++) {
-                r = halve_tables(s, &cut, &cut);
+                r = halve_tables(s, &forget_before, &forget_before);
                 if (r == 0)
-                        r = commit_tables(s, &cut, err);
+                        r = commit_tables(s, &forget_before, err);
         }
         pthread_mutex_unlock(&s->writing);
-        *ret_kept_ns = MIN(MAX(newest_us - cut.first_us, 0) * 1000, keep_ns);
+        *ret_kept_ns = MIN(MAX(newest_us - forget_before.first_us, 0) * 1000, keep_ns);
         return r;
 }
 

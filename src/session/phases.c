@@ -56,7 +56,7 @@ static size_t *head_of(const struct openings *open, const struct heads *heads, c
         return NULL;
 }
 
-/* The head stays where the last of a chain is closed: it holds the place of its name. */
+/* The head stays where the last of a chain was closed: it keeps the place of its name. */
 static size_t last_open(const struct openings *open, const struct heads *heads,
                         const struct mark *m)
 {
@@ -105,8 +105,7 @@ static bool open_phase(struct openings *open, struct mark *m, size_t phase)
         return true;
 }
 
-/* What the end reports is kept with what the beginning reported; where both do, the end knows
- * better. */
+/* What the end reports is kept with what the beginning reported; where both do, the end wins. */
 static char *join_data(const char *begin, const char *end)
 {
         if (!begin)

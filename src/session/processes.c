@@ -211,7 +211,7 @@ void processes_note_written(struct session *s)
         p->sampled = 0;
 }
 
-void processes_forget_written(struct session *s)
+void processes_drop_written(struct session *s)
 {
         s->processes.sampled = 0;
         for (size_t i = 0; i < s->processes.n_tracks; i++)

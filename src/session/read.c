@@ -380,7 +380,7 @@ bool session_take_coded(sqlite3_stmt *h, int first, struct coded *ret, const uin
                           .state = (uint8_t)sqlite3_column_int64(h, first + 2),
                           .len = (size_t)sqlite3_column_bytes(h, first + 3)};
         const uint8_t *blob = sqlite3_column_blob(h, first + 3);
-        /* What a file can claim and no program of ours writes. */
+        /* What a file can claim and no program of our own writes. */
         if (!block_take_form(sqlite3_column_int64(h, first), &c) || c.base > BLOCK_LIMIT ||
             c.base < -BLOCK_LIMIT || (c.has_base && c.bits > 0 && !blob))
                 return false;

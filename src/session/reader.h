@@ -76,7 +76,7 @@ int64_t session_steady(struct session_reader *r, int64_t wall_ns, int64_t mono_n
 struct serving_cursor;
 int serving_cursor_open(struct session_reader *r, struct serving_cursor **ret);
 void serving_cursor_close(struct serving_cursor *c); /* NULL is allowed */
-/* Says of the host's servers who they are at that tick; its times are known. */
+/* Identifies the host's servers at that tick; its times are known. */
 void serving_cursor_fill(struct serving_cursor *c, uint64_t tick, struct host *h);
 
 void host_cursor_close(struct host_cursor *c);

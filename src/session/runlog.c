@@ -16,7 +16,7 @@
 /* 15 digits give back every decimal a person wrote; 17 would turn 0.1 into 0.10000000000000001. */
 #define DUMP (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
 #define STAMP_MAX 40
-#define CHUNK (128 * 1024)              /* longer than a line of ours */
+#define CHUNK (128 * 1024)              /* longer than a line of our own */
 #define LOOK_BEHIND (256 * 1024 * 1024) /* bytes of the log searched for a phase's beginning */
 
 static void format_stamp(int64_t wall_ns, char buf[STAMP_MAX])

@@ -156,7 +156,7 @@ static const char host_views[] =
     " p.slurm_job, p.container, p.ppid, p.child, p.framework"
     " FROM process_sample s JOIN process p ON p.id = s.process JOIN ticks t ON t.tick = s.tick;";
 
-/* The big-endian number of so many bytes of d from the bit that an expression names. SQL has no
+/* The big-endian number of that many bytes of d from the bit that an expression names. SQL has no
  * other way to make a number of bytes; its operators work from left to right. */
 static void put_bytes(struct strbuf *out, const char *bit, unsigned bytes)
 {

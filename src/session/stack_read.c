@@ -225,7 +225,7 @@ static void take_thread(struct stack_cursor *c, sqlite3_stmt *h)
                                   .is_main = sqlite3_column_int64(h, 5) != 0};
 }
 
-/* A kind that the file lacks is of a thread that is none. */
+/* A kind that the file lacks is of a thread that is not one. */
 static void take_kind(struct stack_cursor *c, sqlite3_stmt *h)
 {
         int64_t id = sqlite3_column_int64(h, 0), thread = sqlite3_column_int64(h, 1);

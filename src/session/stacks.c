@@ -186,7 +186,7 @@ static int write_frames(struct session *s)
         return r;
 }
 
-/* Own and inner place of each stack stand beside it: views need not walk up. */
+/* Own and inner place of each stack are next to it: views need not walk up. */
 static int write_nodes(struct session *s)
 {
         struct stack_part *p = &s->stacks;
@@ -367,7 +367,7 @@ void stacks_note_written(struct session *s)
                 drop_written_rows(p);
 }
 
-void stacks_forget_written(struct session *s)
+void stacks_drop_written(struct session *s)
 {
         struct stack_part *p = &s->stacks;
         for (size_t i = 0; i < p->n_processes; i++)

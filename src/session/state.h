@@ -1,6 +1,6 @@
 /*
  * A session that is being written. Its parts (frames, the host, processes, facts) each keep what
- * came in since the last commit; session_write.c commits them together.
+ * came in since the last commit; session/write.c commits them together.
  */
 #pragma once
 
@@ -67,7 +67,7 @@ struct coded_block {
 
 /*
  * Full blocks that the next commit writes, oldest first. They are the only ones who wait for a slow
- * or a full disk: who adds ticks continues, until so many bytes of them wait.
+ * or a full disk: adding ticks continues, until so many bytes of them wait.
  */
 #define WAITING_MAX ((size_t)32 << 20)
 
@@ -280,7 +280,7 @@ void block_begin(struct coded_block *to, bool host, const struct open_block *ope
 int block_add_row(struct coded_block *to, const cell *cells, struct coded_row row);
 /* Writes ticks and rows. */
 int block_write(struct db *db, const struct coded_block *b);
-/* The file has it now; nothing to note when the block has become another since. */
+/* The file has it now; nothing to note when the block has changed since. */
 void block_note_written(const struct coded_block *b, struct open_block *open);
 /* What keeping a block costs. */
 size_t block_size(const struct coded_block *b);
@@ -292,19 +292,19 @@ void block_queue_free(struct block_queue *q);
 
 /* The parts of a commit. Those that write run inside its transaction, with s->lock held. */
 int frames_write_entities(struct session *s);
-void frames_forget_written(struct session *s);
+void frames_drop_written(struct session *s);
 void frames_free(struct session *s);
 
 int host_write_notes(struct session *s);
 void host_note_written(struct session *s);
-void host_forget_written(struct session *s);
+void host_drop_written(struct session *s);
 void host_free(struct session *s);
 
 /* Takes the processes of the frame that is being added as the given tick. */
 void processes_add(struct session *s, const struct frame *f, uint64_t tick);
 int processes_write(struct session *s);
 void processes_note_written(struct session *s);
-void processes_forget_written(struct session *s);
+void processes_drop_written(struct session *s);
 /* Who they are is written again at the next commit. With s->lock held. */
 void processes_rewrite(struct session *s);
 void processes_free(struct session *s);
@@ -315,9 +315,9 @@ struct series_scale process_figure_scale(size_t i);
 
 int stacks_write(struct session *s);
 void stacks_note_written(struct session *s);
-void stacks_forget_written(struct session *s);
+void stacks_drop_written(struct session *s);
 void stacks_free(struct session *s);
 
 int facts_write(struct session *s);
-void facts_forget_written(struct session *s);
+void facts_drop_written(struct session *s);
 void facts_free(struct session *s);

@@ -43,7 +43,7 @@ struct tape {
 
 /* The tapes of a spool, in order of their names. */
 int tape_list(int dir, struct spool_list *ret);
-/* 0, ERR_DATA when it is none, or a negative code. Close the descriptor. */
+/* 0, ERR_DATA when it is not one, or a negative code. Close the descriptor. */
 int tape_open(int dir, const char *name, struct tape *ret);
 /*
  * The valid slots from *at on: as many as there is room for. *at moves behind those that were

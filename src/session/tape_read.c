@@ -170,8 +170,8 @@ void tape_end(int dir, const char *name)
         int fd = openat(dir, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
                 return;
-        /* The kernel shares the page with who has it mapped. A tape that cannot be written to is
-         * one whose program continues for nothing. */
+        /* The page is shared with the program that has the tape mapped. Failing to write only means
+         * that the program keeps marking without effect. */
         if (pwrite(fd, &yes, sizeof(yes), offsetof(struct tape_head, ended)) < 0)
                 errno = 0;
         close(fd);

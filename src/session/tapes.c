@@ -45,7 +45,7 @@ static int put_marks(struct db *db, struct mark *marks, size_t n)
         return r;
 }
 
-/* From where the file ends to the end of the tape, or of the batch. */
+/* Copies from the end of the file to the end of the tape, or to the end of the batch. */
 static int take_slots(struct db *db, const struct tape *tape, bool last, size_t *at,
                       struct tapes *t)
 {

@@ -118,11 +118,11 @@ static void note_failed(struct session *s)
 {
         db_rollback(&s->db);
         pthread_mutex_lock(&s->lock);
-        frames_forget_written(s);
-        host_forget_written(s);
-        processes_forget_written(s);
-        stacks_forget_written(s);
-        facts_forget_written(s);
+        frames_drop_written(s);
+        host_drop_written(s);
+        processes_drop_written(s);
+        stacks_drop_written(s);
+        facts_drop_written(s);
         pthread_mutex_unlock(&s->lock);
 }
 

@@ -112,7 +112,7 @@ int facts_write(struct session *s)
         return write_fact(s, &start);
 }
 
-void facts_forget_written(struct session *s)
+void facts_drop_written(struct session *s)
 {
         s->start_written = s->mono_written = false;
         for (size_t i = 0; i < s->n_facts; i++)

@@ -181,7 +181,7 @@ static inline void set_value(struct value *to, const struct raw *raw, const stru
                 *to = (struct value){v, raw->age_ms, raw->state};
 }
 
-void translate_learn_units(struct binding *b, const struct batch *batch)
+void translate_detect_units(struct binding *b, const struct batch *batch)
 {
         for (size_t i = 0; b->n_either > 0 && i < b->n_metrics; i++) {
                 if (b->metrics[i].conversion != CONVERT_RATIO_OR_PERCENT)
@@ -239,7 +239,7 @@ void translate_reading(const struct binding *b, const struct reading *reading, s
 }
 
 /* A GPU keeps its name, but its job ends. */
-static bool comes_and_goes(enum entity_text text)
+static bool is_temporary(enum entity_text text)
 {
         return text == ENTITY_TEXT_JOB || text == ENTITY_TEXT_CONTAINER ||
                text == ENTITY_TEXT_NAMESPACE || text == ENTITY_TEXT_POD;
@@ -250,7 +250,7 @@ void translate_identity(const struct binding *b, const struct reading *reading, 
         /* Several fields may report the same: those that are missing do not undo the one that is
          * not. */
         for (size_t i = 0; i < b->n_texts; i++) {
-                if (comes_and_goes((enum entity_text)b->texts[i].to))
+                if (is_temporary((enum entity_text)b->texts[i].to))
                         ret->text[b->texts[i].to][0] = '\0';
         }
         for (size_t i = 0; i < b->n_texts; i++) {

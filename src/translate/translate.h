@@ -86,7 +86,7 @@ void translate_bind(struct binding *b, const struct schema *schema);
 
 /* Looks at the fields that one version gives as a ratio and another in percent: one value above 1
  * reports, for all of them and for good. Does nothing where there are none. */
-void translate_learn_units(struct binding *b, const struct batch *batch);
+void translate_detect_units(struct binding *b, const struct batch *batch);
 
 /* Whether a field of that name means anything to us. */
 bool translate_wants(enum dialect dialect, const char *field, size_t len);

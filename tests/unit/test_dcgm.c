@@ -121,7 +121,7 @@ static void listing_lines(void **state UNUSED)
         }
         assert_int_equal(inventory.n_gpus, 1);
         assert_string_equal(inventory.gpus[0].uuid, "GPU-1");
-        assert_true(dcgm_knows_field(&fields, 203) && !dcgm_knows_field(&fields, 204));
+        assert_true(dcgm_has_field(&fields, 203) && !dcgm_has_field(&fields, 204));
 }
 
 static void judges_failures(void **state UNUSED)
@@ -225,7 +225,7 @@ static bool hides(const char *variable)
         return strncmp(variable, "CUDA_VISIBLE_DEVICES=", 21) == 0;
 }
 
-static const struct helper_how how = {.hides = hides};
+static const struct helper_options how = {.hides = hides};
 
 static void child_starts_clean(void **state UNUSED)
 {

@@ -571,7 +571,7 @@ static void a_cut_path_is_found(void **state UNUSED)
                 assert_int_equal(framework_begin(&l, root_fd, 600), -ENOENT);
                 int proc = files_open(root_fd, "/proc");
                 assert_int_equal(framework_begin(&l, proc, 600), 0);
-                while (!framework_go_on(&l, &v))
+                while (!framework_continue(&l, &v))
                         ;
                 assert_true(value_is_set(v) && v.v == FRAMEWORK_TORCH);
                 close(proc);

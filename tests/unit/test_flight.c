@@ -464,7 +464,7 @@ static void runs_are_found(void **state UNUSED)
         assert_false(dump_runs_find(dir, getpid(), &info));
         /* Nor is one whose process has started at another time. */
         list[0].start_ticks++;
-        assert_int_equal(dump_run_ask(&list[0], &err), -ESRCH);
+        assert_int_equal(dump_run_request(&list[0], &err), -ESRCH);
         dump_run_close(run);
         snprintf(path, sizeof(path), ".run-%d", getpid());
         assert_false(is_present(dir, path));

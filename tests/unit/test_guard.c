@@ -22,7 +22,7 @@ static void test_hosts(void **state)
 {
         static const struct {
                 const char *header;
-                bool let_in;
+                bool authorize;
                 const char *why;
         } cases[] = {
             {"127.0.0.1:9400", true, "an address is no name that can be turned"},
@@ -54,7 +54,7 @@ static void test_hosts(void **state)
         assert_true(guard_add_host(&hosts, "*.cluster.local", 15));
         assert_false(guard_add_host(&hosts, "", 0));
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-                if (guard_host(&hosts, cases[i].header) != cases[i].let_in)
+                if (guard_host(&hosts, cases[i].header) != cases[i].authorize)
                         fail_msg("%s: %s", cases[i].header, cases[i].why);
         }
 }

@@ -213,7 +213,7 @@ static struct value taken(const struct given *g, enum metric metric)
                 snprintf(schema.names[i], FIELD_NAME_MAX, "%s", g->field[i]);
         struct batch batch = {.schema = &schema, .readings = &reading, .n = 1};
         translate_bind(&binding, &schema);
-        translate_learn_units(&binding, &batch);
+        translate_detect_units(&binding, &batch);
         translate_reading(&binding, &reading, &sample);
         return sample.m[metric];
 }

@@ -44,7 +44,7 @@ static bool is_identical(const struct diff_side *base, const struct diff_side *n
         return base->n == now->n && found == base->n;
 }
 
-/* A recording that is given twice is one. */
+/* A recording that is given twice counts once. */
 static struct diff_side once_each(const struct diff_side *side, struct diff_run *room)
 {
         struct diff_side ret = {0, room};

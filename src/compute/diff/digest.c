@@ -1,4 +1,4 @@
-/* The digest of a run: what it is made of, and ranks that make one. */
+/* The digest of a run, also of the ranks of one job. */
 #include "base/attr.h"
 #include "base/list.h"
 #include "compute/diff/diff.h"

@@ -19,7 +19,7 @@ static bool is_change(enum diff_word word)
 }
 
 /* Whether a row of the same or coarser evidence says more than the one chosen so far. */
-static bool says_more(const struct diff_row *row, const struct diff_row *chosen)
+static bool is_more_informative(const struct diff_row *row, const struct diff_row *chosen)
 {
         enum diff_word word = diff_row_speed(row), was = diff_row_speed(chosen);
         bool is_run = row->evidence == DIFF_EVIDENCE_RUN;
@@ -34,7 +34,7 @@ static bool says_more(const struct diff_row *row, const struct diff_row *chosen)
 static void consider_row(struct diff *d, size_t i)
 {
         const struct diff_row *row = &d->rows[i];
-        if (d->main == SIZE_MAX || says_more(row, &d->rows[d->main])) {
+        if (d->main == SIZE_MAX || is_more_informative(row, &d->rows[d->main])) {
                 d->main = i;
                 return;
         }

@@ -10,7 +10,7 @@
 #define WORK_APART 0.02  /* amounts of GPU work that differ by less are the same */
 #define PARTS_APART 0.05 /* and those of its tensor cores and its memory */
 
-/* A figure as both sides have it. */
+/* A figure of both sides. */
 struct figure_of {
         struct estimate base[DIFF_RUNS_MAX], now[DIFF_RUNS_MAX];
         bool has_base, has_now;
@@ -49,7 +49,7 @@ static bool to_logs(struct estimate *e, size_t n)
 }
 
 /* Makes a row inconclusive, and says why. */
-static void measure_say(struct diff_row *row, const char *why)
+static void measure_set_reason(struct diff_row *row, const char *why)
 {
         row->word = DIFF_INCONCLUSIVE;
         snprintf(row->why, sizeof(row->why), "%s", why);
@@ -82,21 +82,23 @@ static void decide_row(const struct measurer *m, struct diff_row *row)
                 row->change = row->low = row->high = 0;
                 row->word = DIFF_SAME;
         } else if (!value_is_set(row->base) || !value_is_set(row->now)) {
-                measure_say(row, why_missing(m, row));
+                measure_set_reason(row, why_missing(m, row));
         } else if (!row->has_interval) {
-                measure_say(row, "one run a side tells no noise: give repeats, or " STEPS_HOW);
+                measure_set_reason(row,
+                                   "one run a side tells no noise: give repeats, or " STEPS_HOW);
         } else if (m->is_short && row->method != DIFF_BY_REPEATS) {
-                measure_say(row, "the run is too short");
+                measure_set_reason(row, "the run is too short");
         } else if ((row->low > 0 || row->high < 0) && fabs(row->change) >= DIFF_LEAST) {
                 row->word = row->change < 0 ? DIFF_LESS : DIFF_MORE;
         } else if (row->low > -DIFF_MARGIN && row->high < DIFF_MARGIN) {
                 row->word = DIFF_SAME;
         } else {
                 row->is_wide = true;
-                measure_say(row, row->method == DIFF_BY_ASSUMPTION
-                                     ? "what comes once a run cannot show so little: " STEPS_HOW
-                                       ", or give repeats"
-                                     : "the noise is larger than the difference");
+                measure_set_reason(row,
+                                   row->method == DIFF_BY_ASSUMPTION
+                                       ? "what comes once a run cannot show so little: " STEPS_HOW
+                                         ", or give repeats"
+                                       : "the noise is larger than the difference");
         }
 }
 
@@ -159,7 +161,7 @@ struct diff_row *measure_row(const struct measurer *m, const struct diff_row *as
         decide_row(m, row);
         bool few = method == DIFF_BY_WINDOWS && MIN(row->n_base, row->n_now) < STATS_LEAST;
         if (few && value_is_set(row->base) && value_is_set(row->now) && !row->has_interval)
-                measure_say(row, "too few samples");
+                measure_set_reason(row, "too few samples");
         return row;
 }
 
@@ -284,7 +286,7 @@ static void measure_run(struct measurer *m, const struct diff_series *steps)
         struct diff_row *row = measure_row(m, &run, take_seconds, NULL, DIFF_BY_NOTHING);
         bool both = row && value_is_set(row->base) && value_is_set(row->now);
         if (both && !m->d->identical && !measure_same_steps(m, steps))
-                measure_say(row, "the sides have different numbers of steps");
+                measure_set_reason(row, "the sides have different numbers of steps");
         if (row && (m->d->identical || m->base->n + m->now->n > 2))
                 row->evidence = DIFF_EVIDENCE_RUN;
         measure_row(m, &startup, take_startup, NULL, DIFF_BY_NOTHING);
@@ -366,8 +368,9 @@ static void doubt_pauses(const struct measurer *m, struct diff_row *row)
         row->high = MAX(pace / all, 1) * (1 + row->high) - 1;
         decide_row(m, row);
         if (row->word == DIFF_INCONCLUSIVE && word != DIFF_INCONCLUSIVE)
-                measure_say(row, "a warm-up or a pause was longer on one side: mark steps, or give "
-                                 "repeats");
+                measure_set_reason(
+                    row, "a warm-up or a pause was longer on one side: mark steps, or give "
+                         "repeats");
 }
 
 static void measure_work_time(struct measurer *m)
@@ -387,11 +390,11 @@ static void measure_work_time(struct measurer *m)
         if (!m->d->identical && both && !same_work(m) && !same_command(m)) {
                 row->has_interval = false;
                 row->method = DIFF_BY_NOTHING;
-                measure_say(row, "the GPUs did different amounts of work: " STEPS_HOW
-                                 ", or give repeats");
+                measure_set_reason(row, "the GPUs did different amounts of work: " STEPS_HOW
+                                        ", or give repeats");
         }
         if (!m->d->identical && both && has_steps(&m->base->runs[0]) && has_steps(&m->now->runs[0]))
-                measure_say(row, "the sides have steps of different names");
+                measure_set_reason(row, "the sides have steps of different names");
 }
 
 static void measure_memory(struct measurer *m)

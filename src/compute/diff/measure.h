@@ -12,8 +12,8 @@ struct measurer {
 /* Gives a run's estimate; false when it has none. */
 typedef bool take_fn(const struct diff_run *run, const void *arg, struct estimate *ret);
 
-/* Adds a row and decides it; NULL when neither side has it or there are too many. method: where the
- * noise of a single run comes from. */
+/* Adds a row with its verdict; NULL when neither side has the figure or there are too many rows.
+ * method: where the noise of a single run comes from. */
 struct diff_row *measure_row(const struct measurer *m, const struct diff_row *as, take_fn *take,
                              const void *arg, enum diff_method method);
 /* A number without an error; returns whether it is present. */

@@ -26,7 +26,7 @@ static bool take_series(const struct diff_run *run, const void *arg, struct esti
         return s && s->n > 0;
 }
 
-/* What came too seldom to report its noise is taken to vary as runs usually do. */
+/* Where repeats are too few to estimate noise, the usual variation of runs is assumed. */
 static bool take_series_once(const struct diff_run *run, const void *arg, struct estimate *ret)
 {
         const struct diff_series *as = arg;
@@ -124,7 +124,7 @@ void measure_steps(struct measurer *m, const struct diff_series *steps)
 /* ---- phases and the user's numbers ---- */
 
 /* Whether it came equally often in each run, and steps did: then it was the same work. */
-static bool comes_equally_often(const struct measurer *m, const struct diff_series *s,
+static bool is_equally_frequent(const struct measurer *m, const struct diff_series *s,
                                 const struct diff_series *steps)
 {
         for (size_t k = 0; k < m->base->n + m->now->n; k++) {
@@ -141,7 +141,7 @@ static bool comes_equally_often(const struct measurer *m, const struct diff_seri
 static bool is_main_phase(const struct measurer *m, const struct diff_series *s,
                           const struct diff_series *steps)
 {
-        if (s->kind != DIFF_PHASE || !comes_equally_often(m, s, steps))
+        if (s->kind != DIFF_PHASE || !is_equally_frequent(m, s, steps))
                 return false;
         bool is = false;
         for (size_t k = 0; k < m->base->n + m->now->n; k++) {
@@ -180,7 +180,7 @@ static enum diff_evidence evidence_of(const struct measurer *m, const struct dif
 }
 
 /* Numbers of one run that are too few to report their noise. */
-static bool comes_seldom(const struct measurer *m, const struct diff_series *s)
+static bool is_rare(const struct measurer *m, const struct diff_series *s)
 {
         for (size_t k = 0; k < m->base->n + m->now->n; k++) {
                 const struct diff_series *t =
@@ -201,7 +201,7 @@ static void measure_series(struct measurer *m, const struct diff_series *s,
                                                          : DIFF_BETTER_UNKNOWN,
                               .evidence = evidence_of(m, s, steps),
                               .is_phase = true};
-        bool once = as.evidence != DIFF_EVIDENCE_NONE && comes_seldom(m, s);
+        bool once = as.evidence != DIFF_EVIDENCE_NONE && is_rare(m, s);
         snprintf(as.name, sizeof(as.name), "%s", s->name);
         measure_row(m, &as, once ? take_series_once : take_series, s,
                     once ? DIFF_BY_ASSUMPTION : DIFF_BY_STEPS);

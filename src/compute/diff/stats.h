@@ -15,7 +15,7 @@ struct estimate {
         double se; /* standard error; negative when nothing reports it */
         double df; /* degrees of freedom of it: blocks, or runs, less one */
         size_t n;
-        double rounding; /* variance of what the measure is rounded by; 0 for none */
+        double rounding; /* variance from rounding of the measure; 0 for none */
 };
 
 /* Numbers that a mean with an error needs at least. */
@@ -39,7 +39,7 @@ struct difference {
 };
 
 /*
- * now - base of runs' means: with repeats on a side from their spread, which is not a smaller than
+ * now - base of runs' means: with repeats on a side from their spread, which is no smaller than
  * what they are rounded by, otherwise from the runs' own errors and run_spread, which is what one
  * run cannot show: the standard deviation between runs.
  */

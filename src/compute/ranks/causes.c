@@ -18,13 +18,13 @@
 #define SAME_WORK 0.08
 #define IDLES_MUCH 0.05
 #define LESS_WORK 0.10
-#define MORE_WORK 0.05  /* who does more than the others does it for all: an evaluation */
+#define MORE_WORK 0.05  /* a rank that does more than the others does it for all: an evaluation */
 #define NOT_LATE 0.005  /* of a step */
 #define IDLE 0.05       /* of the time: kernels hardly run */
 #define LATE_START 0.5  /* of the others' own start-up: less is noise */
 #define LATE_FEW_S 10.0 /* with three ranks or fewer, noise cannot be reported */
 #define FEW 4
-#define PAUSE_STEPS 3 /* steps as long as so many others are pauses */
+#define PAUSE_STEPS 3 /* steps as long as that many others are pauses */
 #define PAUSE_S 1.5
 #define SAVED 0.5   /* of the time lost: it saves for all */
 #define DESIGN 0.10 /* of the run: what begins later is not a design */
@@ -247,7 +247,7 @@ static bool any_core(const struct ask *a)
 }
 
 /* Between two moments since the start no kernels ran anywhere: the others waited. */
-static bool nobody_worked(const struct ask *a, double from_s, double to_s)
+static bool no_rank_worked(const struct ask *a, double from_s, double to_s)
 {
         int64_t from = a->j->start_ns + clock_from_seconds(from_s);
         int64_t to = a->j->start_ns + clock_from_seconds(to_s);
@@ -271,7 +271,7 @@ static bool late_start(const struct ask *a)
                 if (!is_outlier(a, moments[i]) || behind < most || behind < LATE_START * others)
                         continue;
                 if (moments[i] == COMPARED_GROWN &&
-                    !nobody_worked(a, others, rank_figure(a, moments[i])))
+                    !no_rank_worked(a, others, rank_figure(a, moments[i])))
                         continue;
                 most = behind;
                 note_difference(a, moments[i]);

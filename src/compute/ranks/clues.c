@@ -14,14 +14,15 @@
 #define PAUSE_LEAST_S 1.0
 #define PAUSE_TICKS 2
 #define CLOCKS_APART_NS (5 * NS_PER_S) /* nodes' clocks, at most */
-#define PEERS 32                       /* so many report all */
+#define PEERS 32                       /* how many report all */
 #define OTHERS_WORK 0.3                /* kernels ran on the others for more of a pause */
 #define SAME_RANK 0.7
 #define SAVING 0.3    /* of a pause */
 #define FOR_ALL 0.1   /* of its usual work more than the others do */
 #define HALF_GROWTH 2 /* places of grown_ns */
 #define PREPARES 0.5  /* cores: less is waiting */
-#define SLOW_LEAST 3  /* steps that were slow for all, to ask who did something else then */
+#define SLOW_LEAST                                                                                 \
+        3 /* steps that were slow for all ranks, to find which rank did something else then */
 
 static const struct {
         int sign;
@@ -428,8 +429,8 @@ static bool node_is_apart(const struct clues *c, enum compared k, size_t first, 
         return n > 1 && others > 1 && far - near >= least;
 }
 
-/* Half of the ranks cannot stand apart, one of two nodes can: by what its machine does to all of
- * its GPUs. */
+/* Half of the ranks cannot stand out, one of two nodes can: by what its machine does to all of its
+ * GPUs. */
 static void compare_nodes(struct clues *c, enum compared k, double least)
 {
         size_t n = c->j->n;

@@ -51,15 +51,15 @@ static bool is_rank(const struct run_identity *r)
         return value_is_set(r->rank) && !(value_is_set(r->world) && r->world.v <= 1);
 }
 
-static bool says_job(const struct run_identity *r)
+static bool names_job(const struct run_identity *r)
 {
         return r->readable && (r->job[0] || (is_rank(r) && value_is_set(r->world)));
 }
 
 /* By what both say. A launcher without a name for its jobs is taken by command and world size. */
-static bool says_same_job(const struct run_identity *a, const struct run_identity *b)
+static bool names_same_job(const struct run_identity *a, const struct run_identity *b)
 {
-        if (!says_job(a) || !says_job(b) || strcmp(a->job, b->job) != 0)
+        if (!names_job(a) || !names_job(b) || strcmp(a->job, b->job) != 0)
                 return false;
         if (!a->job[0])
                 return a->command == b->command && has_same_value(a->world, b->world);
@@ -67,15 +67,15 @@ static bool says_same_job(const struct run_identity *a, const struct run_identit
 }
 
 /* The same run of that job, where ranks occur several times: it may have been started again. */
-static bool says_same_start(const struct run_identity *a, const struct run_identity *b)
+static bool has_same_start(const struct run_identity *a, const struct run_identity *b)
 {
-        return says_same_job(a, b) && runs_overlap(a, b) && a->command == b->command &&
+        return names_same_job(a, b) && runs_overlap(a, b) && a->command == b->command &&
                has_same_value(a->world, b->world);
 }
 
 static bool is_like_job(const struct run_identity *a, const struct run_identity *b)
 {
-        return a->readable && b->readable && !says_job(a) && !says_job(b) && a->command != 0 &&
+        return a->readable && b->readable && !names_job(a) && !names_job(b) && a->command != 0 &&
                a->command == b->command && runs_overlap(a, b) && has_other_gpus(a, b);
 }
 
@@ -151,16 +151,16 @@ void runs_group(const struct run_identity *runs, size_t n, size_t *ret_group)
         bool in[JOB_RANKS_MAX];
         n = MIN(n, (size_t)JOB_RANKS_MAX);
         find_copies(runs, n, ret_group);
-        join_related(runs, n, ret_group, SIZE_MAX, NULL, says_same_job);
+        join_related(runs, n, ret_group, SIZE_MAX, NULL, names_same_job);
         for (size_t at = 0; at < n; at++) {
                 if (ret_group[at] != at || !has_rank_twice(runs, n, ret_group, at))
                         continue;
                 dissolve_group(ret_group, n, at, in);
-                join_related(runs, n, ret_group, at, in, says_same_start);
+                join_related(runs, n, ret_group, at, in, has_same_start);
         }
         join_related(runs, n, ret_group, SIZE_MAX, NULL, is_like_job);
         for (size_t at = 0; at < n; at++) {
-                if (ret_group[at] == at && !says_job(&runs[at]) &&
+                if (ret_group[at] == at && !names_job(&runs[at]) &&
                     !all_are_like_job(runs, n, ret_group, at))
                         dissolve_group(ret_group, n, at, in);
         }

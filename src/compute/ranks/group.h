@@ -26,5 +26,5 @@ struct run_identity {
  * different GPUs. All others are groups of one.
  */
 void runs_group(const struct run_identity *runs, size_t n, size_t *ret_group);
-/* Whether a group is a job: it has several runs, or one that says it is one rank of several. */
+/* Whether a group is a job: several runs, or one whose manifest names it a rank of several. */
 bool runs_group_is_job(const struct run_identity *runs, size_t n, const size_t *group, size_t at);

@@ -10,7 +10,7 @@
 
 #define BUSIER 0.05 /* of the time: it had kernels running, the other not */
 
-/* ---- one row a rank: who differs in what ---- */
+/* ---- one row a rank: which rank differs in what ---- */
 
 static void values_of(const struct job *j, enum job_figure figure, double *ret)
 {
@@ -106,7 +106,7 @@ static void join_findings(struct job *j)
         }
 }
 
-/* ---- who there is ---- */
+/* ---- which ranks there are ---- */
 
 static void find_missing(struct job *j)
 {
@@ -135,7 +135,7 @@ static struct gpu_identity identity_of_rank(const void *list, size_t i)
         return (struct gpu_identity){.host = ranks[i].node, .label = ranks[i].gpu, .id = ""};
 }
 
-/* A rank without a number is a GPU of a node, also where there is one node. */
+/* A rank without a number is a GPU of a node, even when there is only one node. */
 static void name_ranks(struct job *j)
 {
         struct naming naming;

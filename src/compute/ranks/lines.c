@@ -29,7 +29,7 @@ static double share_in(const struct job_rank *r, const struct profile_line *line
         return l ? l->share : 0;
 }
 
-static struct peers ask_peers(const struct job *j, const struct profile_line *line)
+static struct peers peers_of_line(const struct job *j, const struct profile_line *line)
 {
         struct peers p = {0};
         double squares = 0, errors = 0, se;
@@ -56,7 +56,7 @@ static void weigh_line(const struct job *j, const struct job_rank *r,
                        const struct profile_line *line, int sign, struct job_line *best)
 {
         double se, own = share_in(r, line, &se);
-        struct peers p = ask_peers(j, line);
+        struct peers p = peers_of_line(j, line);
         double d = sign * (own - p.mean);
         if (line->of_workers || p.n == 0 || d < LEAST || d < SURE * hypot(se, p.spread))
                 return;

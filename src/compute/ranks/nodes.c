@@ -190,7 +190,7 @@ static void find_shared(struct job *j)
         }
 }
 
-/* Ranks that several files say they are. A file of several GPUs is one rank. */
+/* Ranks that several files claim. A file of several GPUs is one rank. */
 static void count_twice(struct job *j)
 {
         for (size_t i = 1; i < j->n; i++) {

@@ -72,7 +72,7 @@ struct step_view {
 int job_steps(struct job *j, struct step_view *ret);
 
 /*
- * COMPARED(id, sign, least, relative): what is compared rank by rank. A rank stands apart that is
+ * COMPARED(id, sign, least, relative): what is compared rank by rank. A rank stands out that is
  * beyond the others on that side by at least so much (relative: of their middle).
  */
 #define COMPARISONS(COMPARED)                                                                      \
@@ -109,10 +109,10 @@ struct clues {
         const struct job *j;
         struct step_view steps;
         double *v[COMPARED_COUNT]; /* by rank; NAN is missing */
-        bool *out[COMPARED_COUNT]; /* by rank: it stands apart */
+        bool *out[COMPARED_COUNT]; /* by rank: it stands out */
         double *work;              /* by rank, relative to the middle of all; NAN is missing */
         bool *alike;               /* by rank: its memory is as the others' */
-        bool *by_node;             /* by rank: it stands apart with all of its node */
+        bool *by_node;             /* by rank: it stands out with all of its node */
         size_t growth;             /* places of grown_ns that ranks usually have */
         int64_t first_ns;          /* the first kernel of any rank */
         size_t *n_pauses;          /* by rank */

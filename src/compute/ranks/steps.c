@@ -20,7 +20,7 @@
 #define WARM_STEPS 5     /* usual ones end it */
 #define LATE_SHARE 0.03  /* of a step: less is not worth reporting */
 #define SOME_SHARE 0.01  /* of all the time, lost by steps that are late now and then */
-#define SELDOM 4         /* one in so many at most: else it lasts, or ranks take turns */
+#define SELDOM 4         /* one in that many at most: else it lasts, or ranks take turns */
 #define SLOW 0.3         /* of a step: one that is late by so much is a slow one */
 #define SLOW_FOR_ALL 1.4 /* times the usual */
 #define MOST 0.5
@@ -28,7 +28,7 @@
 #define SIGMAS 4
 #define BATCHES 8
 #define SYNC_SHARE 0.01  /* of a step: what is within this is together */
-#define WAIT_SHORT 0.2   /* of a step: who comes last waits for less */
+#define WAIT_SHORT 0.2   /* of a step: the last one waits for less */
 #define WAIT_SHARE 0.005 /* of a step: less is not a waiting */
 #define OWN_SHARE 0.03   /* of a step: ends that are farther apart are each rank's own */
 #define TO_SIGMA 1.4826
@@ -253,7 +253,7 @@ static int fit_end_times(struct grid *g, double *offsets, double *all)
         return 0;
 }
 
-/* How much later than the others: who waits less was later. */
+/* How much later than the others: the one that waits less was later. */
 static void make_relative(struct grid *g, double *all)
 {
         size_t n = 0, present = 0;

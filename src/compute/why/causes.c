@@ -54,11 +54,11 @@ static void format_answer(struct why_answer *ret, const char *fmt, const char *a
         snprintf(ret->detail, sizeof(ret->detail), fmt, words);
 }
 
-#define SAY(ret, a, b) format_answer(ret, "%s", a, b)
+#define FORMAT_ANSWER(ret, a, b) format_answer(ret, "%s", a, b)
 
 /* "in recvfrom of a socket". */
-static void say_call(const struct why_case *c, const struct snapshot_thread *t,
-                     struct why_answer *ret)
+static void format_call(const struct why_case *c, const struct snapshot_thread *t,
+                        struct why_answer *ret)
 {
         const char *call = stack_text(c->w->snapshot->table, t->call);
         const char *target = stack_text(c->w->snapshot->table, t->target);
@@ -79,7 +79,7 @@ static bool is_halted_by_debugger(const struct why_case *c, struct why_answer *r
 
 static bool is_halted_by_signal(const struct why_case *c, struct why_answer *ret)
 {
-        SAY(ret, "state T", "");
+        FORMAT_ANSWER(ret, "state T", "");
         return c->p->halt == SNAPSHOT_STOPPED && c->p->tracer == 0;
 }
 
@@ -99,7 +99,7 @@ static bool waits_for_file(const struct why_case *c, struct why_answer *ret)
 {
         if (!c->t || !why_is_asleep(c->t) || why_wait_kind(c->w->snapshot, c->t) != WAIT_FILE)
                 return false;
-        say_call(c, c->t, ret);
+        format_call(c, c->t, ret);
         return true;
 }
 
@@ -107,7 +107,7 @@ static bool is_blocked(const struct why_case *c, struct why_answer *ret)
 {
         if (!c->t || c->t->state != STACK_BLOCKED || c->t->places > 1 || c->t->n_samples < 2)
                 return false;
-        say_call(c, c->t, ret);
+        format_call(c, c->t, ret);
         return true;
 }
 
@@ -156,7 +156,7 @@ static bool is_deadlocked_by_files(const struct why_case *c, struct why_answer *
                     r->thread == WHY_NONE ? NULL : &w->snapshot->threads[r->thread];
                 if (t && t != c->t && why_wait_kind(w->snapshot, t) == WAIT_FLOCK &&
                     t->target != c->t->target) {
-                        say_call(c, c->t, ret);
+                        format_call(c, c->t, ret);
                         return true;
                 }
         }
@@ -169,7 +169,7 @@ static bool waits_for_lock(const struct why_case *c, struct why_answer *ret)
                 return false;
         bool by_file = why_is_asleep(c->t) && why_wait_kind(c->w->snapshot, c->t) == WAIT_FLOCK;
         if (by_file)
-                say_call(c, c->t, ret);
+                format_call(c, c->t, ret);
         return by_file || is_in_lock(c->w->snapshot, c->t);
 }
 
@@ -202,7 +202,7 @@ static bool waits_for_data(const struct why_case *c, struct why_answer *ret)
         if (!c->t || (!c->is_odd && !c->is_alone) || !why_is_asleep(c->t) ||
             why_wait_kind(c->w->snapshot, c->t) != WAIT_DATA)
                 return false;
-        say_call(c, c->t, ret);
+        format_call(c, c->t, ret);
         ret->sure = c->is_odd;
         return true;
 }
@@ -211,7 +211,7 @@ static bool waits_for_child(const struct why_case *c, struct why_answer *ret)
 {
         if (!c->t || !c->is_odd || why_wait_kind(c->w->snapshot, c->t) != WAIT_CHILD)
                 return false;
-        say_call(c, c->t, ret);
+        format_call(c, c->t, ret);
         return true;
 }
 
@@ -219,19 +219,19 @@ static bool has_sleeping_rank(const struct why_case *c, struct why_answer *ret)
 {
         if (!c->t || !c->is_odd || why_wait_kind(c->w->snapshot, c->t) != WAIT_TIME)
                 return false;
-        say_call(c, c->t, ret);
+        format_call(c, c->t, ret);
         return true;
 }
 
 static bool is_elsewhere(const struct why_case *c, struct why_answer *ret)
 {
         if (c->t)
-                say_call(c, c->t, ret);
+                format_call(c, c->t, ret);
         return c->is_odd;
 }
 
-/* Asked in this order; the first that holds is the process's cause. everywhere: also of what a rank
- * started, and of ranks that wait with the others. */
+/* Evaluated in this order; the first that holds is the process's cause. everywhere: also of what a
+ * rank started, and of ranks that wait with the others. */
 static const struct {
         why_rule *holds;
         enum why_cause cause;
@@ -276,8 +276,8 @@ static int apply_rules(struct why *w, const struct why_case *c)
         return 0;
 }
 
-/* One that moves, or waits for people, holds nobody up for good. Where swapping is the reason, it
- * does move. */
+/* A process that makes progress, or waits for a person, blocks nobody permanently; one that swaps
+ * does make progress. */
 static bool may_be_cause(const struct why_rank *r, const struct snapshot_process *p)
 {
         return (r->doing != WHY_MOVES && r->doing != WHY_IDLE) ||
@@ -474,7 +474,7 @@ static const enum why_cause causes_by_nccl[RAS_TROUBLE_COUNT] = {
     [RAS_ERROR] = WHY_ASYNC_ERROR,
 };
 
-static void say_ras(const struct ras_rank *r, char *buf, size_t size)
+static void format_ras(const struct ras_rank *r, char *buf, size_t size)
 {
         if (r->trouble == RAS_BEHIND && value_is_set(r->count) && value_is_set(r->most))
                 snprintf(buf, size, "NCCL: it began %.0f of %.0f collectives", r->count.v,
@@ -501,14 +501,14 @@ static uint32_t find_by_nccl_name(const struct why *w, const struct ras_rank *r)
         return WHY_NONE;
 }
 
-/* Where the same rank has a cause by what was seen of it, NCCL's word stands beside it. */
+/* Where the same rank has a cause by what was seen of it, NCCL's word is next to it. */
 static int add_word_of_nccl(struct why *w, const struct ras_rank *r)
 {
         char words[WHY_DETAIL_MAX];
         uint32_t at = find_by_nccl_name(w, r);
         const struct why_rank *is = at == WHY_NONE ? NULL : &w->ranks[at];
         struct value rank = is ? w->snapshot->processes[is->process].rank : r->rank;
-        say_ras(r, words, sizeof(words));
+        format_ras(r, words, sizeof(words));
         for (size_t i = 0; i < w->n_findings; i++) {
                 struct why_finding *f = &w->findings[i];
                 size_t n = strlen(f->detail);

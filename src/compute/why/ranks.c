@@ -110,7 +110,7 @@ static int add_rank(struct why *w, uint32_t process)
 }
 
 /* A shell or a launcher stands for the programs below it. */
-static bool stands_for_others(const struct stack_snapshot *l, uint32_t process)
+static bool is_representative(const struct stack_snapshot *l, uint32_t process)
 {
         const struct snapshot_process *p = &l->processes[process];
         if (p->is.access == STACK_READABLE || p->n_gpus > 0)
@@ -127,8 +127,8 @@ static bool is_first_program(const struct stack_snapshot *l, uint32_t process)
         const struct snapshot_process *p = &l->processes[process];
         uint32_t parent = find_parent(l, process);
         if (p->leads)
-                return !stands_for_others(l, process);
-        return parent != WHY_NONE && l->processes[parent].leads && stands_for_others(l, parent) &&
+                return !is_representative(l, process);
+        return parent != WHY_NONE && l->processes[parent].leads && is_representative(l, parent) &&
                p->is.access == STACK_READABLE;
 }
 
@@ -167,8 +167,8 @@ static void sort_ranks(struct why *w)
 
 /* ---- groups ---- */
 
-/* Whether it is in several lines by turns. */
-static bool goes_around(const struct stack_snapshot *l, const struct why_rank *r)
+/* Whether it alternates between several lines. */
+static bool alternates_between_lines(const struct stack_snapshot *l, const struct why_rank *r)
 {
         return l->threads[r->thread].places > 1;
 }
@@ -189,7 +189,8 @@ static bool is_same_place(const struct stack_snapshot *l, const struct why_rank 
                 return false;
         if (!known)
                 return l->threads[a->thread].call == l->threads[b->thread].call;
-        if (a->doing == WHY_SPINS && goes_around(l, a) && goes_around(l, b))
+        if (a->doing == WHY_SPINS && alternates_between_lines(l, a) &&
+            alternates_between_lines(l, b))
                 return is_same_code(&own[0], &own[1]);
         return own[0].line == own[1].line && inner[0].line == inner[1].line &&
                is_same_code(&own[0], &own[1]) && strcmp(inner[0].file, inner[1].file) == 0;

@@ -91,7 +91,7 @@ enum wait_kind why_wait_kind(const struct stack_snapshot *l, const struct snapsh
 }
 
 #define ASLEEP_PLACES                                                                              \
-        1 /* one that goes back and forth between two lines waits for nothing long                 \
+        1 /* one that goes back and forth between two lines waits for nothing                      \
            */
 #define THREAD_PLACES 3
 #define ASLEEP_BUSY 0.1

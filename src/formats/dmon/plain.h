@@ -4,8 +4,8 @@
 #include "formats/dmon/dmon.h"
 #include "formats/rows.h"
 
-/* The header without what stands before it; notes how rows are indented and divided. Valid until
- * the next call. */
+/* The header without what precedes it; notes how rows are indented and divided. Valid until the
+ * next call. */
 struct line plain_header(struct dmon *d, const struct line *line);
 /* A row by what the header showed. Valid until the next call. */
 struct line plain_row(struct dmon *d, const struct line *line);

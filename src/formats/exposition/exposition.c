@@ -156,7 +156,7 @@ enum exposition_line exposition_line(struct exposition *x, const char *s, size_t
                 return EXPOSITION_SKIPPED;
         if (s[0] == '#')
                 return read_comment(x, s, len), EXPOSITION_SKIPPED;
-        if (len > 1 && s[0] == '{' && s[1] == '"') /* a name in quotes is none of ours */
+        if (len > 1 && s[0] == '{' && s[1] == '"') /* a name in quotes is none of our own */
                 return EXPOSITION_SKIPPED;
         at = exposition_find_name(x, s, len, &name);
         if (at == 0)

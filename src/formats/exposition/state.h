@@ -56,7 +56,7 @@ struct exposition {
 
         struct slot *slots; /* entities */
         size_t n_slots, slots_cap;
-        size_t hostless; /* of them, that no series gave a host */
+        size_t hostless; /* of them, those for which no series names a host */
         struct lookup slot_lookup;
         struct pool text; /* of blocks and keys */
 

@@ -79,7 +79,7 @@ static struct value scaled_value(struct value v, double scale)
         return v;
 }
 
-/* Mean, least and most of what is present. */
+/* Mean, smallest and largest of the values that are set. */
 static void summarise_column(const struct value *v, size_t n, struct value ret[KINDS])
 {
         double sum = 0, min = 0, max = 0;

@@ -28,7 +28,7 @@ void notebook_close(struct notebook *nb);
 size_t notebook_gpus(const struct notebook *nb);
 /* The files as they were, for writing them again without loss; NULL when one stands alone. */
 struct bundle *notebook_files(struct notebook *nb);
-/* Tells whether a name is one of the monitor's files. */
+/* Whether a name is one of the monitor's files. */
 bool notebook_wants(const char *name);
 
 /* The next tick, from the level that has GPUs: 1 (valid until the next call) or 0 at the end. */

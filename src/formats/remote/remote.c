@@ -235,7 +235,7 @@ static struct word own_value(struct strbuf *scratch, const struct exposition_lab
         return (struct word){to, n};
 }
 
-/* A name of ours that is also one of those added gets a prefix, as at a scrape. */
+/* A name of our own that is also one of those added gets a prefix, as at a scrape. */
 static struct word own_name(struct strbuf *scratch, const struct remote_labels *added,
                             struct word name)
 {
@@ -249,7 +249,7 @@ static struct word own_name(struct strbuf *scratch, const struct remote_labels *
         return (struct word){to, prefix + name.len};
 }
 
-/* The labels of a line, sorted by name as the protocol wants them. 0 when the line is none. */
+/* The labels of a line, sorted by name as the protocol wants them. 0 when the line is not one. */
 static size_t collect_pairs(struct remote_writer *w, const struct line_parts *line,
                             struct pair pairs[REMOTE_LABELS_MAX])
 {

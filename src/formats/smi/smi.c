@@ -22,7 +22,7 @@ static bool is_complaint(const char *s, size_t len)
         return false;
 }
 
-/* What follows the # of a header; s is NULL when the line is none. */
+/* What follows the # of a header; s is NULL when the line is not one. */
 static struct line after_hash(const struct line *line)
 {
         size_t n = 0;
@@ -475,7 +475,7 @@ static int smi_query_round(struct capture *c)
         return r < 0 ? r : c->batcher.n > 0;
 }
 
-static bool is_what_a_query_asks_for(const struct words *row)
+static bool has_queried_columns(const struct words *row)
 {
         static const char *const starts[] = {"utilization.", "memory.", "power."};
         for (size_t i = 0; i < row->n; i++) {
@@ -498,7 +498,7 @@ static bool smi_query_probe(const char *s, size_t len)
                 struct words row;
                 int64_t wall;
                 rows_split_commas(&line, &row);
-                if (is_query_header(&row) && is_what_a_query_asks_for(&row))
+                if (is_query_header(&row) && has_queried_columns(&row))
                         return true;
                 bool nine = row.n == ARRAY_LEN(nine_columns);
                 if (nine && rows_parse_time(row.w[0].s, row.w[0].len, &wall))

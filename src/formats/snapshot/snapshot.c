@@ -30,7 +30,7 @@ static int32_t number_of(const json_t *o, const char *name)
 
 #define NUMBER_MOST 1e18
 
-/* What a machine says of itself: a number that is none, or below 0, is unknown. */
+/* What a machine says of itself: a number that is not one, or below 0, is unknown. */
 static struct value measure_of(const json_t *o, const char *name)
 {
         const json_t *v = json_object_get(o, name);

@@ -18,9 +18,10 @@ struct band {
 };
 
 /*
- * Packs the phases, sorted by their beginning, into lanes: each in the first lane that is free.
- * What is narrower than least joins its neighbour when that is narrow too. Returns how many bands;
- * names are borrowed from the phases.
+ * Packs the phases, sorted by their beginning, into lanes: each in the first lane that is free,
+ * none when all BAND_LANES are taken or there are BANDS_MAX bands. A band narrower than least is
+ * merged with its neighbour when that is narrow too. Returns the number of bands; names are
+ * borrowed from the phases.
  */
 size_t bands_pack(const struct phase *phases, size_t n, int64_t from_ns, int64_t to_ns,
                   double least, struct band ret[BANDS_MAX]);

@@ -37,5 +37,5 @@ struct window {
         double gap;      /* no tick for more buckets than this is a gap */
 };
 
-/* One dot for each of so many columns that has values. Returns how many; ret has room for all. */
+/* One dot for each of that many columns that has values. Returns how many; ret has room for all. */
 size_t curve_dots(const struct curve *c, const struct window *w, size_t columns, struct dot *ret);

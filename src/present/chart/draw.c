@@ -178,7 +178,7 @@ static double draw_legend(const struct draw *d, double y)
         return y;
 }
 
-/* The finding below the title, in so many lines at most. */
+/* The finding below the title, in that many lines at most. */
 static double draw_finding(const struct draw *d, double y)
 {
         const char *s = d->context->finding;

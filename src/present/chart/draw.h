@@ -19,7 +19,7 @@
 
 #define PANEL_TITLE 20.0 /* room for the title above a panel */
 #define PANEL_GAP 8.0
-#define GAP_TICKS 4 /* so many ticks without a value are a gap */
+#define GAP_TICKS 4 /* how many ticks without a value are a gap */
 
 /* One chart while it is drawn. */
 struct draw {

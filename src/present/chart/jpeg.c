@@ -101,7 +101,7 @@ static void begin_jpeg(j_compress_ptr c)
         job->to.free_in_buffer = sizeof(job->bytes);
 }
 
-static boolean pass_on(j_compress_ptr c)
+static boolean flush_buffer(j_compress_ptr c)
 {
         struct job *job = c->client_data;
         strbuf_put(job->out, (const char *)job->bytes, sizeof(job->bytes));
@@ -145,7 +145,7 @@ int jpeg_write(const unsigned char *pixels, size_t stride, size_t width, size_t 
         struct jpeg_api api;
         struct job job = {.out = out,
                           .to = {.init_destination = begin_jpeg,
-                                 .empty_output_buffer = pass_on,
+                                 .empty_output_buffer = flush_buffer,
                                  .term_destination = end_jpeg}};
         int r = load_jpeg(&api, err);
         if (r < 0)

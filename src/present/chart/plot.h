@@ -26,7 +26,7 @@ struct plot_options {
         bool per_gpu;           /* a line for each GPU where the choice does not say */
         enum level level;       /* LEVEL_COUNT takes the first there is */
         bool level_gpus;        /* of GPUs, what the level does on them where that is known */
-        double width, height;   /* units; a height of 0 is what the panels need */
+        double width, height;   /* units; height 0: as high as the panels need */
         size_t most_panels;     /* that there is room for; 0 for all */
         const char *title;      /* NULL is the command, or the file */
         int64_t from_ns, to_ns; /* the time that is drawn; INT64_MIN and INT64_MAX for all */

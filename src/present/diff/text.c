@@ -16,7 +16,7 @@
 #define CHECKS_SHOWN 10
 #define PARTS_SHOWN 8
 
-/* Cells stand apart also where one is too wide. */
+/* Cells stands out also where one is too wide. */
 static void put_cell(struct strbuf *out, struct strbuf *cell, int columns)
 {
         strbuf_putc(out, ' ');

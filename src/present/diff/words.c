@@ -472,7 +472,7 @@ const char *diff_check_allow(const struct diff_check *check)
         return check->is_grave ? diff_allow_name(diff_check_info(check->kind)->allow) : NULL;
 }
 
-/* "GPUs: 8, now 7", "end of NEW: killed by signal 9"; each side in at most so many bytes. */
+/* "GPUs: 8, now 7", "end of NEW: killed by signal 9"; each side in at most that many bytes. */
 static void put_both(const struct diff_check *check, int most, struct strbuf *out)
 {
         struct strbuf base = {0}, now = {0};

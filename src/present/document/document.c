@@ -143,13 +143,13 @@ const struct doc_cell *doc_cell_of(const struct doc_part *part, size_t row, cons
 bool doc_shows_part(const struct doc_part *part)
 {
         return part->n_rows > 0 && part->style != DOC_FACTS &&
-               !(part->flags & (DOC_PROGRAMS | DOC_SCREEN));
+               !(part->flags & (DOC_MACHINE_ONLY | DOC_SCREEN));
 }
 
 bool doc_shows(const struct doc_part *part, size_t column)
 {
         const struct doc_column *c = &part->columns[column];
-        if (c->flags & DOC_PROGRAMS)
+        if (c->flags & DOC_MACHINE_ONLY)
                 return false;
         for (size_t i = 0; c->flags & DOC_MINOR && c->width == 0; i++) {
                 const struct doc_cell *cell = doc_at(part, i, column);

@@ -87,7 +87,7 @@ void page_put_tile(struct strbuf *out, const char *title, const char *value, con
 
 /* ---- charts ---- */
 
-#define PARTS_OF_TOP 4094 /* values are in so many parts of the axis; the next is "missing" */
+#define PARTS_OF_TOP 4094 /* values are in that many parts of the axis; the next is "missing" */
 
 void page_put_text(struct jsonw *j, const char *name, const char *s)
 {

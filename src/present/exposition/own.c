@@ -314,8 +314,8 @@ static void put_holding_series(struct text *t, const struct holding_family *f,
 }
 
 /*
- * Slots that were used, and the next one: it is reported as 0 before it grows, so that anyone who
- * compares two scrapes knows what it began with.
+ * Slots that were used, and the next one: it is reported as 0 before it grows, so that any caller
+ * that compares two scrapes knows what it began with.
  */
 static unsigned slots_with_holders(const struct integrals *in)
 {

@@ -139,7 +139,7 @@ int fleet_write(const struct fleet_report *r, const char *format, size_t columns
             doc_add_row(&own, document_add(&own, DOC_FACTS, "facts", "", facts, ARRAY_LEN(facts)));
         if (row)
                 fill_facts(r, row);
-        add_notices(r, DOC_PROGRAMS, &own);
+        add_notices(r, DOC_MACHINE_ONLY, &own);
         add_notices(r, DOC_PEOPLE, &own);
         set_title(r, &all);
         all.parts[all.n++] = own.parts[0];

@@ -14,7 +14,7 @@
         PHASE_COLUMN(TIMES, "times", "times", DOC_COUNT, 0, 0, COUNT)                              \
         PHASE_COLUMN(SECONDS, "seconds", "time", DOC_LENGTH, 0, 0, COUNT)                          \
         PHASE_COLUMN(GPU, "gpu", "GPU", DOC_TEXT, 0, 0, COUNT)                                     \
-        PHASE_COLUMN(MODEL, "model", "", DOC_TEXT, DOC_PROGRAMS, 0, COUNT)                         \
+        PHASE_COLUMN(MODEL, "model", "", DOC_TEXT, DOC_MACHINE_ONLY, 0, COUNT)                     \
         PHASE_COLUMN(REAL, "real_util", "Real", DOC_NUMBER, 0, UNIT_SCORE, REAL_UTIL)              \
         PHASE_COLUMN(UTIL, "gpu_util", "util", DOC_NUMBER, 0, UNIT_RATIO, GPU_UTIL)                \
         PHASE_COLUMN(SM, "sm_active", "SM", DOC_NUMBER, 0, UNIT_RATIO, SM_ACTIVE)                  \
@@ -24,12 +24,12 @@
         PHASE_COLUMN(PCIE, "pcie_rx_bytes_s", "PCIe in", DOC_NUMBER, 0, UNIT_BYTES_PER_S, PCIE_RX) \
         PHASE_COLUMN(POWER, "power_w", "W", DOC_NUMBER, 0, UNIT_WATTS, POWER)                      \
         PHASE_COLUMN(CLOCK, "sm_clock_hz", "MHz", DOC_NUMBER, 0, UNIT_HERTZ, SM_CLOCK)             \
-        PHASE_COLUMN(ENERGY, "energy_j", "", DOC_NUMBER, DOC_PROGRAMS, UNIT_JOULES, COUNT)         \
-        PHASE_COLUMN(LIMITER, "limiter", "", DOC_TEXT, DOC_PROGRAMS, 0, COUNT)                     \
-        PHASE_COLUMN(HELD_BY, "held_by", "", DOC_TEXT, DOC_PROGRAMS, 0, COUNT)                     \
+        PHASE_COLUMN(ENERGY, "energy_j", "", DOC_NUMBER, DOC_MACHINE_ONLY, UNIT_JOULES, COUNT)     \
+        PHASE_COLUMN(LIMITER, "limiter", "", DOC_TEXT, DOC_MACHINE_ONLY, 0, COUNT)                 \
+        PHASE_COLUMN(HELD_BY, "held_by", "", DOC_TEXT, DOC_MACHINE_ONLY, 0, COUNT)                 \
         PHASE_COLUMN(WORDS, "limiter_words", "limiter", DOC_TEXT, DOC_PEOPLE, 0, COUNT)            \
-        PHASE_COLUMN(SHARE, "limiter_share", "", DOC_RATIO, DOC_PROGRAMS, 0, COUNT)                \
-        PHASE_COLUMN(BASIS, "limiter_basis", "", DOC_TEXT, DOC_PROGRAMS, 0, COUNT)
+        PHASE_COLUMN(SHARE, "limiter_share", "", DOC_RATIO, DOC_MACHINE_ONLY, 0, COUNT)            \
+        PHASE_COLUMN(BASIS, "limiter_basis", "", DOC_TEXT, DOC_MACHINE_ONLY, 0, COUNT)
 
 enum phase_column {
 #define PHASE_COLUMN(id, key, title, kind, flags, unit, metric) PHASE_##id,

@@ -241,8 +241,8 @@ double report_finding_share(const struct stretch_list *list, const struct limit_
         return list->seconds > 0 ? f->seconds / list->seconds : 1;
 }
 
-static void put_what(struct strbuf *out, const struct stretch_list *list,
-                     const struct limit_finding *f)
+static void put_subject(struct strbuf *out, const struct stretch_list *list,
+                        const struct limit_finding *f)
 {
         const struct stretch *s = &list->list[f->stretch];
         char text[FORMAT_MAX];
@@ -354,7 +354,7 @@ static void put_gain(struct strbuf *out, const struct stretch_list *list,
 void report_finding(const struct stretch_list *list, const struct limit_finding *f,
                     struct strbuf *out)
 {
-        put_what(out, list, f);
+        put_subject(out, list, f);
         strbuf_puts(out, ": ");
         const struct stretch *s = &list->list[f->stretch];
         const char *gap = put_reasons(out, f);

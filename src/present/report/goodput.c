@@ -24,7 +24,7 @@ static const struct doc_column facts[] = {
 
 enum part_column { PART_NAME, PART_WORDS, PART_SECONDS, PART_SHARE, PART_HELP, PART_COLUMNS };
 static const struct doc_column part_columns[PART_COLUMNS] = {
-    {.key = "part", .flags = DOC_PROGRAMS},
+    {.key = "part", .flags = DOC_MACHINE_ONLY},
     {.key = "words", .title = "WHERE THE TIME WENT", .flags = DOC_PEOPLE},
     {.key = "seconds", .title = "TIME", .kind = DOC_LENGTH},
     {.key = "share", .title = "%", .kind = DOC_RATIO},
@@ -45,7 +45,7 @@ enum run_part {
 };
 #define RUNS_COLUMNS (RUNS_PARTS + GOODPUT_COUNT)
 static const struct doc_column run_columns[RUNS_COLUMNS] = {
-    {.key = "file", .flags = DOC_PROGRAMS},
+    {.key = "file", .flags = DOC_MACHINE_ONLY},
     {.key = "name", .title = "RUN", .flags = DOC_PEOPLE},
     {.key = "start", .title = "WHEN", .kind = DOC_TIME},
     {.key = "seconds", .title = "LENGTH", .kind = DOC_LENGTH},
@@ -55,7 +55,7 @@ static const struct doc_column run_columns[RUNS_COLUMNS] = {
     {.key = "repeated_steps", .title = "REPEATED", .kind = DOC_COUNT},
     {.key = "ended", .title = "ENDED", .flags = DOC_MINOR},
 #define GOODPUT(id, name, words, help)                                                             \
-        {.key = name "_seconds", .title = words, .kind = DOC_LENGTH, .flags = DOC_PROGRAMS},
+        {.key = name "_seconds", .title = words, .kind = DOC_LENGTH, .flags = DOC_MACHINE_ONLY},
 #include "model/goodput.def"
 #undef GOODPUT
 };
@@ -66,7 +66,7 @@ static double length_of(const struct ledger *l)
 }
 
 /* A run that failed without a checkpoint that was marked has lost nobody knows how much. */
-static bool knows_lost(const struct ledger *l)
+static bool lost_is_known(const struct ledger *l)
 {
         return l->has_steps && (l->has_checkpoints || !l->is_failed);
 }
@@ -83,9 +83,9 @@ static struct value goodput_of(const struct ledger *l)
 }
 
 /* Whether it is known how long the part was. */
-static bool knows_part(const struct ledger *l, enum goodput part)
+static bool part_is_known(const struct ledger *l, enum goodput part)
 {
-        return part == GOODPUT_WAITING ? l->has_waiting : part != GOODPUT_LOST || knows_lost(l);
+        return part == GOODPUT_WAITING ? l->has_waiting : part != GOODPUT_LOST || lost_is_known(l);
 }
 
 static void add_ledger(const struct ledger *l, struct document *d)
@@ -101,8 +101,8 @@ static void add_ledger(const struct ledger *l, struct document *d)
                 doc_cell_text(&row[PART_NAME], info->name);
                 doc_cell_text(&row[PART_WORDS], info->words);
                 doc_cell_text(&row[PART_HELP], info->help);
-                row[PART_SECONDS].v = value_if(knows_part(l, g), l->seconds[g]);
-                row[PART_SHARE].v = value_if(knows_part(l, g) && length > 0,
+                row[PART_SECONDS].v = value_if(part_is_known(l, g), l->seconds[g]);
+                row[PART_SHARE].v = value_if(part_is_known(l, g) && length > 0,
                                              length > 0 ? l->seconds[g] / length : 0);
         }
 }
@@ -119,11 +119,11 @@ static void add_run(const struct ledger *l, struct document *d, struct doc_part 
         row[RUNS_SECONDS].v = value_ok(length_of(l));
         row[RUNS_GOODPUT].v = goodput_of(l);
         row[RUNS_STEPS].v = value_if(l->has_steps, (double)l->n_steps);
-        row[RUNS_LOST].v = value_if(knows_lost(l), (double)l->n_lost);
+        row[RUNS_LOST].v = value_if(lost_is_known(l), (double)l->n_lost);
         row[RUNS_REPEATED].v = value_if(l->has_steps, (double)l->n_repeated);
         doc_cell_text(&row[RUNS_ENDED], l->ended);
         for (enum goodput g = 0; g < GOODPUT_COUNT; g++)
-                row[RUNS_PARTS + g].v = value_if(knows_part(l, g), l->seconds[g]);
+                row[RUNS_PARTS + g].v = value_if(part_is_known(l, g), l->seconds[g]);
 }
 
 static void add_notes(const struct goodput_list *l, struct document *d)
@@ -173,7 +173,7 @@ void goodput_document(const struct goodput_list *l, const char *version, struct 
                 fact[4].v = goodput_of(all);
                 doc_cell_text(&fact[5], all->has_steps ? "steps" : "limiters");
                 fact[6].v = value_if(all->has_steps, (double)all->n_steps);
-                fact[7].v = value_if(knows_lost(all), (double)all->n_lost);
+                fact[7].v = value_if(lost_is_known(all), (double)all->n_lost);
                 fact[8].v = value_if(all->has_steps, (double)all->n_repeated);
         }
         add_ledger(all, ret);

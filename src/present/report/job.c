@@ -191,7 +191,7 @@ static void add_stragglers(const struct job *j, struct document *d)
                         fill_straggler(j, &j->stragglers[i], row);
         }
         if (j->n_stragglers == 0)
-                add_note(d, DOC_PEOPLE, job_put_nobody, j);
+                add_note(d, DOC_PEOPLE, job_put_no_straggler, j);
 }
 
 enum {
@@ -258,25 +258,25 @@ static void add_findings(const struct job *j, bool complete, struct document *d)
 /* RANK_COLUMN(id, key, title, kind, flags, unit, group) */
 #define RANK_COLUMNS(RANK_COLUMN)                                                                  \
         RANK_COLUMN(LABEL, "label", "rank", DOC_TEXT, 0, 0, NULL)                                  \
-        RANK_COLUMN(RANK, "rank", "", DOC_COUNT, DOC_PROGRAMS, 0, NULL)                            \
-        RANK_COLUMN(LOCAL, "local_rank", "", DOC_COUNT, DOC_PROGRAMS, 0, NULL)                     \
-        RANK_COLUMN(NODE_RANK, "node_rank", "", DOC_COUNT, DOC_PROGRAMS, 0, NULL)                  \
+        RANK_COLUMN(RANK, "rank", "", DOC_COUNT, DOC_MACHINE_ONLY, 0, NULL)                        \
+        RANK_COLUMN(LOCAL, "local_rank", "", DOC_COUNT, DOC_MACHINE_ONLY, 0, NULL)                 \
+        RANK_COLUMN(NODE_RANK, "node_rank", "", DOC_COUNT, DOC_MACHINE_ONLY, 0, NULL)              \
         RANK_COLUMN(NODE, "node", "node", DOC_TEXT, 0, 0, NULL)                                    \
         RANK_COLUMN(GPU, "gpu", "GPU", DOC_TEXT, 0, 0, NULL)                                       \
-        RANK_COLUMN(LAUNCHER, "launcher", "", DOC_TEXT, DOC_PROGRAMS, 0, NULL)                     \
-        RANK_COLUMN(FILE, "file", "", DOC_TEXT, DOC_PROGRAMS, 0, NULL)                             \
-        RANK_COLUMN(COMMAND, "command", "", DOC_TEXT, DOC_PROGRAMS, 0, NULL)                       \
-        RANK_COLUMN(START, "start", "", DOC_LENGTH, DOC_PROGRAMS, 0, NULL)                         \
-        RANK_COLUMN(OFFSET, "clock_offset", "", DOC_LENGTH, DOC_PROGRAMS, 0, NULL)                 \
-        RANK_COLUMN(SECONDS, "seconds", "", DOC_LENGTH, DOC_PROGRAMS, 0, NULL)                     \
-        RANK_COLUMN(STATUS, "exit_status", "", DOC_COUNT, DOC_PROGRAMS, 0, NULL)                   \
-        RANK_COLUMN(SIGNAL, "exit_signal", "", DOC_COUNT, DOC_PROGRAMS, 0, NULL)                   \
-        RANK_COLUMN(ENERGY, "energy", "", DOC_ENERGY, DOC_PROGRAMS, 0, NULL)                       \
-        RANK_COLUMN(MEMORY, "peak_memory", "", DOC_NUMBER, DOC_PROGRAMS, UNIT_BYTES, NULL)         \
-        RANK_COLUMN(SM_CLOCK, "sm_clock", "", DOC_NUMBER, DOC_PROGRAMS, UNIT_HERTZ, NULL)          \
-        RANK_COLUMN(OWN_CPU, "own_cpu", "", DOC_NUMBER, DOC_PROGRAMS, UNIT_NUMBER, NULL)           \
-        RANK_COLUMN(STEP, "step_seconds", "", DOC_LENGTH, DOC_PROGRAMS, 0, NULL)                   \
-        RANK_COLUMN(LATE, "late_seconds", "", DOC_LENGTH, DOC_PROGRAMS, 0, NULL)                   \
+        RANK_COLUMN(LAUNCHER, "launcher", "", DOC_TEXT, DOC_MACHINE_ONLY, 0, NULL)                 \
+        RANK_COLUMN(FILE, "file", "", DOC_TEXT, DOC_MACHINE_ONLY, 0, NULL)                         \
+        RANK_COLUMN(COMMAND, "command", "", DOC_TEXT, DOC_MACHINE_ONLY, 0, NULL)                   \
+        RANK_COLUMN(START, "start", "", DOC_LENGTH, DOC_MACHINE_ONLY, 0, NULL)                     \
+        RANK_COLUMN(OFFSET, "clock_offset", "", DOC_LENGTH, DOC_MACHINE_ONLY, 0, NULL)             \
+        RANK_COLUMN(SECONDS, "seconds", "", DOC_LENGTH, DOC_MACHINE_ONLY, 0, NULL)                 \
+        RANK_COLUMN(STATUS, "exit_status", "", DOC_COUNT, DOC_MACHINE_ONLY, 0, NULL)               \
+        RANK_COLUMN(SIGNAL, "exit_signal", "", DOC_COUNT, DOC_MACHINE_ONLY, 0, NULL)               \
+        RANK_COLUMN(ENERGY, "energy", "", DOC_ENERGY, DOC_MACHINE_ONLY, 0, NULL)                   \
+        RANK_COLUMN(MEMORY, "peak_memory", "", DOC_NUMBER, DOC_MACHINE_ONLY, UNIT_BYTES, NULL)     \
+        RANK_COLUMN(SM_CLOCK, "sm_clock", "", DOC_NUMBER, DOC_MACHINE_ONLY, UNIT_HERTZ, NULL)      \
+        RANK_COLUMN(OWN_CPU, "own_cpu", "", DOC_NUMBER, DOC_MACHINE_ONLY, UNIT_NUMBER, NULL)       \
+        RANK_COLUMN(STEP, "step_seconds", "", DOC_LENGTH, DOC_MACHINE_ONLY, 0, NULL)               \
+        RANK_COLUMN(LATE, "late_seconds", "", DOC_LENGTH, DOC_MACHINE_ONLY, 0, NULL)               \
         JOB_FIGURES(RANK_MEAN)                                                                     \
         JOB_FIGURES(RANK_OUTLIER)                                                                  \
         RANK_COLUMN(SHOWN_BUSY, "", "busy", DOC_RATIO, DOC_PEOPLE, 0, NULL)                        \
@@ -300,9 +300,10 @@ enum {
 
 static const struct doc_column rank_columns[] = {
 #define RANK_COLUMN(id, key, title, kind, flags, of, group) {key, title, kind, 0, flags, of, group},
-#define RANK_MEAN(id, name, of, help) {name, "", DOC_NUMBER, 0, DOC_PROGRAMS, UNIT_##of, "means"},
+#define RANK_MEAN(id, name, of, help)                                                              \
+        {name, "", DOC_NUMBER, 0, DOC_MACHINE_ONLY, UNIT_##of, "means"},
 #define RANK_OUTLIER(id, name, of, help)                                                           \
-        {name, "", DOC_TEXT, 0, DOC_PROGRAMS | DOC_OPTIONAL, 0, "outliers"},
+        {name, "", DOC_TEXT, 0, DOC_MACHINE_ONLY | DOC_OPTIONAL, 0, "outliers"},
     RANK_COLUMNS(RANK_COLUMN)
 #undef RANK_COLUMN
 #undef RANK_MEAN
@@ -340,7 +341,7 @@ static void fill_facts(const struct job *j, const struct job_rank *r, struct doc
         }
 }
 
-/* What stands apart from the other ranks has < or > behind it. */
+/* What stands out from the other ranks has < or > behind it. */
 static void fill_marked(struct doc_cell *cell, const char *number, struct value v,
                         enum job_outlier o)
 {
@@ -411,7 +412,7 @@ static void fill_shown(const struct job *j, size_t rank, struct document *d, str
         fill_curve(j, r, d, &row[RANK_SHOWN_CURVE]);
 }
 
-static bool stands_apart(const struct job *j, size_t rank)
+static bool is_outlier_rank(const struct job *j, size_t rank)
 {
         if (job_is_straggler(j, rank))
                 return true;
@@ -430,7 +431,7 @@ static void add_ranks(const struct job *j, bool complete, struct document *d)
         p->rest = "within the spread of the others: --all shows them";
         p->curve_s = clock_to_seconds(j->end_ns - j->start_ns);
         for (size_t i = 0; i < j->n; i++) {
-                bool shown = complete || j->n <= RANKS_EACH || stands_apart(j, i);
+                bool shown = complete || j->n <= RANKS_EACH || is_outlier_rank(j, i);
                 struct doc_cell *row = shown ? doc_add_row(d, p) : NULL;
                 p->left_out += !shown;
                 if (!row)

@@ -24,7 +24,7 @@ void job_put_title(const struct job *j, struct strbuf *out);
 void job_put_line(const struct job_line *l, struct strbuf *out);
 void job_put_straggler(const struct job *j, const struct straggler *s, struct strbuf *out);
 /* What it was decided by when nobody is named. */
-void job_put_nobody(const struct job *j, struct strbuf *out);
+void job_put_no_straggler(const struct job *j, struct strbuf *out);
 /* "6 of 8 ranks (0-3, 6, 7) limited by …". */
 void job_put_joined(const struct job *j, const struct job_joined *f, struct strbuf *out);
 /* What to do about it; NULL for nothing. */

@@ -200,7 +200,7 @@ void job_put_straggler(const struct job *j, const struct straggler *s, struct st
         put_rank_lines(s, out);
 }
 
-void job_put_nobody(const struct job *j, struct strbuf *out)
+void job_put_no_straggler(const struct job *j, struct strbuf *out)
 {
         if (j->n < 2) {
                 strbuf_puts(out, "One rank only: nothing to compare it with");

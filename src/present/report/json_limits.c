@@ -141,7 +141,7 @@ static void put_stall(struct jsonw *j, const struct stretch_list *list,
         put_thousandth(j, "begin_s", s->begin_s);
         put_thousandth(j, "end_s", s->end_s);
         put_gpus(j, list, &s->gpus);
-        jsonw_bool(j, "goes_on", s->goes_on);
+        jsonw_bool(j, "goes_on", s->is_ongoing);
         jsonw_text_or_null(j, "cause", s->cause);
         jsonw_text_or_null(j, "who", s->words);
         jsonw_text(j, "text", strbuf_str(&text));

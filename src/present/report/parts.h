@@ -37,7 +37,7 @@ void report_gpu(const struct gpu_summary *g, const struct report_view *v, struct
 void report_steps(const struct report *r, struct strbuf *out);
 /* The same as a sentence: "1240 steps, 0.81 s on average, …". No newline. */
 void report_steps_line(const struct step_series *s, struct strbuf *out);
-/* What a slow step took and had otherwise. No newline. */
+/* How a slow step differed from the others: its time and its figures. No newline. */
 void report_slow_step(const struct step_series *s, const struct slow_step *slow, int64_t first_ns,
                       struct strbuf *out);
 void report_json_steps(const struct report *r, struct jsonw *j);

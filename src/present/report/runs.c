@@ -21,7 +21,7 @@
         RUN_COLUMN(RANKS, "ranks", "RANKS", DOC_COUNT, DOC_MINOR, NULL)                            \
         RUN_COLUMN(SECONDS, "seconds", "LENGTH", DOC_LENGTH, 0, "length")                          \
         RUN_COLUMN(GPUS, "gpus", "GPUS", DOC_COUNT, 0, "gpus")                                     \
-        RUN_COLUMN(LIMITER, "limiter", "", DOC_TEXT, DOC_PROGRAMS, "limiter")                      \
+        RUN_COLUMN(LIMITER, "limiter", "", DOC_TEXT, DOC_MACHINE_ONLY, "limiter")                  \
         RUN_COLUMN(LIMITER_WORDS, "limiter_words", "LIMITER", DOC_TEXT, DOC_PEOPLE | DOC_WHOLE,    \
                    NULL)                                                                           \
         RUN_COLUMN(SHARE, "limiter_share", "%", DOC_RATIO, 0, NULL)                                \
@@ -30,11 +30,11 @@
         RUN_COLUMN(WASTED_SHARE, "wasted", "%", DOC_RATIO, DOC_SPARE, NULL)                        \
         RUN_COLUMN(NAME, "name", "RECORDING", DOC_TEXT, DOC_MINOR | DOC_PEOPLE, NULL)              \
         RUN_COLUMN(NODE, "node", "NODE", DOC_TEXT, DOC_MINOR, NULL)                                \
-        RUN_COLUMN(ENERGY, "energy_j", "kWh", DOC_ENERGY, DOC_PROGRAMS, NULL)                      \
-        RUN_COLUMN(EXIT_STATUS, "exit_status", "EXIT", DOC_COUNT, DOC_PROGRAMS, NULL)              \
-        RUN_COLUMN(EXIT_SIGNAL, "exit_signal", "SIGNAL", DOC_COUNT, DOC_PROGRAMS, NULL)            \
-        RUN_COLUMN(BASIS, "limiter_basis", "", DOC_TEXT, DOC_PROGRAMS, NULL)                       \
-        RUN_COLUMN(FILE, "file", "FILE", DOC_TEXT, DOC_PROGRAMS, NULL)
+        RUN_COLUMN(ENERGY, "energy_j", "kWh", DOC_ENERGY, DOC_MACHINE_ONLY, NULL)                  \
+        RUN_COLUMN(EXIT_STATUS, "exit_status", "EXIT", DOC_COUNT, DOC_MACHINE_ONLY, NULL)          \
+        RUN_COLUMN(EXIT_SIGNAL, "exit_signal", "SIGNAL", DOC_COUNT, DOC_MACHINE_ONLY, NULL)        \
+        RUN_COLUMN(BASIS, "limiter_basis", "", DOC_TEXT, DOC_MACHINE_ONLY, NULL)                   \
+        RUN_COLUMN(FILE, "file", "FILE", DOC_TEXT, DOC_MACHINE_ONLY, NULL)
 
 enum run_column {
 #define RUN_COLUMN(id, key, title, kind, flags, sort) RUN_##id,

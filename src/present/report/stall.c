@@ -13,7 +13,7 @@ void report_stall(const struct stretch_list *list, const struct stretch_stall *s
         report_put_seconds(out, s->end_s - s->begin_s);
         strbuf_putf(
             out, " (from %.1f to %.1f s%s): kernels ran and moved nothing, although %s had worked",
-            s->begin_s, s->end_s, s->goes_on ? ", the end of the recording" : "",
+            s->begin_s, s->end_s, s->is_ongoing ? ", the end of the recording" : "",
             gpu_set_count(&s->gpus) > 1 ? "they" : "it");
         if (s->words[0])
                 strbuf_putf(out, "; %s", s->words);

@@ -48,8 +48,9 @@ static char *put_number(char *to, double value, unsigned decimals, struct csv_me
 }
 
 /*
- * The metrics from column i on, up to one that is none; returns its place. The buffer is asked once
- * and reported once: what is written into it might be its own length, as far as the compiler knows.
+ * The metrics from column i on, up to one that is not one; returns its place. The buffer is asked
+ * once and reported once: what is written into it might be its own length, as far as the compiler
+ * knows.
  */
 static size_t write_metrics(const struct csv *csv, size_t i, const struct row *row,
                             struct csv_memo *memo, struct strbuf *out)

@@ -8,7 +8,8 @@
 void explain_verdict(const struct row *row, struct strbuf *out);
 /* The class in one or two words; "asleep" for a GPU that the kernel has suspended. */
 const char *explain_class(const struct row *row);
-/* The same in so many columns: its brief form where the words do not fit; "" where neither does. */
+/* The same in that many columns: its brief form where the words do not fit; "" where neither does.
+ */
 const char *explain_class_brief(const struct row *row, size_t columns);
 /* "WARN: PCIe packets are being sent again (2.00 /s)"; nothing when OK. No newline. */
 /* A ceiling with its unit: "93 %", "58.4 GB/s", "1.0". */

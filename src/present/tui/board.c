@@ -16,7 +16,7 @@
 /* --- keys --------------------------------------------------------------------------------------
  */
 
-static enum board_request go_to(struct board *b, enum fleet_view view)
+static enum board_request switch_view(struct board *b, enum fleet_view view)
 {
         b->view = view;
         b->top = 0;
@@ -29,11 +29,11 @@ enum board_request board_key(struct board *b, const struct key_event *key)
         if (k == 'q' || k == CTRL('c'))
                 return b->help ? (b->help = false, BOARD_DRAW) : BOARD_QUIT;
         if (k >= '1' && k < '1' + FLEET_VIEW_COUNT)
-                return go_to(b, (enum fleet_view)(k - '1'));
+                return switch_view(b, (enum fleet_view)(k - '1'));
         if (k == '\t' || k == INPUT_RIGHT || k == 'l')
-                return go_to(b, (b->view + 1) % FLEET_VIEW_COUNT);
+                return switch_view(b, (b->view + 1) % FLEET_VIEW_COUNT);
         if (k == INPUT_BACK_TAB || k == INPUT_LEFT || k == 'h')
-                return go_to(b, (b->view + FLEET_VIEW_COUNT - 1) % FLEET_VIEW_COUNT);
+                return switch_view(b, (b->view + FLEET_VIEW_COUNT - 1) % FLEET_VIEW_COUNT);
         if (k == 'r')
                 return BOARD_ASK;
         if (k == '+' || k == '=')

@@ -25,12 +25,12 @@ struct board_data {
 
 /* What a key asks for, beyond what the board does itself. */
 enum board_request {
-        BOARD_NOTHING,
+        BOARD_NOTHING, /* the key has no meaning here */
         BOARD_QUIT,
-        BOARD_ASK,
-        BOARD_LONGER,
-        BOARD_SHORTER,
-        BOARD_DRAW
+        BOARD_ASK,     /* query the engine now: another view, or a reload */
+        BOARD_LONGER,  /* a longer window */
+        BOARD_SHORTER, /* a shorter window */
+        BOARD_DRAW     /* only draw again */
 };
 
 enum board_request board_key(struct board *b, const struct key_event *key);

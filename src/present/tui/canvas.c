@@ -128,7 +128,7 @@ void canvas_char(struct canvas *c, int x, int y, struct style style, uint32_t co
                 code = !one_column(code) ? '?' : c->ascii ? (uint32_t)ascii_fallback(code) : code;
         struct cell *cell = canvas_at(c, x, y);
         encode_utf8(cell->ch, code);
-        /* A blank has no ink, so that two blanks are equal anyone who drew them. */
+        /* A blank has no ink, so that two blanks are equal no matter who drew them. */
         cell->fg = code == ' ' ? INK_NONE : style.fg;
         cell->attr = code == ' ' ? style.attr & (ATTR_REVERSE | ATTR_UNDERLINE) : style.attr;
         if (style.bg != INK_NONE)

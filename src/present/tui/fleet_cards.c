@@ -106,7 +106,7 @@ static int draw_pair(struct canvas *c, int x, int y, int label_w, const char *la
         x += label_w;
         widget_number(c, x, y, 5, INK_TEXT, unit, a);
         int w = 5;
-        /* What the source never gives would only be noise. */
+        /* Columns that the source never fills would only be noise. */
         if (b.state != STATE_NONE) {
                 canvas_char(c, x + w, y, dim, '/');
                 widget_number(c, x + w + 1, y, 5, INK_DIM, unit, b);

@@ -166,7 +166,7 @@ static int name_columns(const struct frame *f, int width)
         return MAX(MIN(most, MIN(width / 3, NAME_COLUMNS_MAX)), table[0].width);
 }
 
-static bool knows_models(const struct frame *f)
+static bool models_are_known(const struct frame *f)
 {
         return f->n > 0 && f->rows[0].sample.who->text[ENTITY_TEXT_MODEL][0] != '\0';
 }
@@ -177,7 +177,7 @@ static void choose_widths(const struct frame *f, int width, int *widths)
 {
         int total = -1;
         for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-                bool shown = table[i].draw != draw_model || knows_models(f);
+                bool shown = table[i].draw != draw_model || models_are_known(f);
                 widths[i] = shown ? table[i].width : 0;
                 if (i == 0)
                         widths[i] = name_columns(f, width);

@@ -16,12 +16,12 @@ static void request_action(struct ui *ui, enum request what, double number)
         ui->request = (struct ui_request){.what = what, .number = number};
 }
 
-static void ask_replay(struct ui *ui, const struct ui_data *d, enum request what, double number)
+static void request_replay(struct ui *ui, const struct ui_data *d, enum request what, double number)
 {
         if (d->replay)
                 request_action(ui, what, number);
         else
-                ui_say(ui, "the source is live: there is nothing to seek");
+                ui_notify(ui, "the source is live: there is nothing to seek");
 }
 
 /* --- commands ------------------------------------------------------------------------------ */
@@ -57,7 +57,7 @@ static void do_focus(struct ui *ui, const struct ui_data *d, const char *arg)
                 }
         }
         if (*arg)
-                ui_say(ui, "there is no GPU '%s' here", arg);
+                ui_notify(ui, "there is no GPU '%s' here", arg);
         else
                 ui_show(ui, VIEW_FOCUS);
 }
@@ -78,8 +78,8 @@ static void do_plot(struct ui *ui, const struct ui_data *d UNUSED, const char *a
                         char word[64];
                         snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), arg);
                         const char *near = suggest_nearest(word, metric_name_at, NULL);
-                        ui_say(ui, "there is no metric '%s'%s%s", word,
-                               near ? ", did you mean " : "", near ? near : "");
+                        ui_notify(ui, "there is no metric '%s'%s%s", word,
+                                  near ? ", did you mean " : "", near ? near : "");
                         return;
                 }
                 arg += len + strspn(arg + len, " ,");
@@ -96,18 +96,18 @@ static void do_seek(struct ui *ui, const struct ui_data *d, const char *arg)
 {
         double v;
         if (num_parse_all(arg, strlen(arg), &v) && v >= 0)
-                ask_replay(ui, d, REQUEST_SEEK_TO, v);
+                request_replay(ui, d, REQUEST_SEEK_TO, v);
         else
-                ui_say(ui, "seek takes seconds from the beginning, such as :seek 38");
+                ui_notify(ui, "seek takes seconds from the beginning, such as :seek 38");
 }
 
 static void do_speed(struct ui *ui, const struct ui_data *d, const char *arg)
 {
         double v;
         if (num_parse_all(arg, strlen(arg), &v) && v > 0)
-                ask_replay(ui, d, REQUEST_SPEED, MIN(MAX(v, SPEED_MIN), SPEED_MAX));
+                request_replay(ui, d, REQUEST_SPEED, MIN(MAX(v, SPEED_MIN), SPEED_MAX));
         else
-                ui_say(ui, "speed takes a factor, such as :speed 4");
+                ui_notify(ui, "speed takes a factor, such as :speed 4");
 }
 
 static void do_save(struct ui *ui, const struct ui_data *d UNUSED, const char *arg UNUSED)
@@ -153,8 +153,8 @@ void ui_command(struct ui *ui, const struct ui_data *d, const char *text)
         if (view != VIEW_COUNT)
                 ui_show(ui, view);
         else if (*name)
-                ui_say(ui, "there is no command '%s'%s%s", name, near ? ", did you mean " : "",
-                       near ? near : "");
+                ui_notify(ui, "there is no command '%s'%s%s", name, near ? ", did you mean " : "",
+                          near ? near : "");
 }
 
 /* --- the line below ------------------------------------------------------------------------ */
@@ -220,7 +220,7 @@ static void open_prompt(struct ui *ui, enum prompt prompt, const char *text)
 
 /* --- actions that mean the same in every view ---------------------------------------------- */
 
-static void go_back(struct ui *ui, const struct ui_data *d)
+static void return_to_view(struct ui *ui, const struct ui_data *d)
 {
         if (ui->view >= VIEW_TABS) {
                 ui->view = ui->before;
@@ -243,7 +243,7 @@ static void change_interval(struct ui *ui, const struct ui_data *d, bool longer)
         static const double steps[] = {0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60};
         double now = clock_to_seconds(d->interval_ns), next = now;
         if (d->replay) {
-                ui_say(ui, "a capture has its own interval; [ and ] change the speed");
+                ui_notify(ui, "a capture has its own interval; [ and ] change the speed");
                 return;
         }
         for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
@@ -255,13 +255,13 @@ static void change_interval(struct ui *ui, const struct ui_data *d, bool longer)
                         next = steps[i];
         }
         request_action(ui, REQUEST_INTERVAL, next);
-        ui_say(ui, "a sample every %g s", next);
+        ui_notify(ui, "a sample every %g s", next);
 }
 
 static void change_speed(struct ui *ui, const struct ui_data *d, double factor)
 {
         double base = d->speed > 0 ? d->speed : 1;
-        ask_replay(ui, d, REQUEST_SPEED, MIN(MAX(base * factor, SPEED_MIN), SPEED_MAX));
+        request_replay(ui, d, REQUEST_SPEED, MIN(MAX(base * factor, SPEED_MIN), SPEED_MAX));
 }
 
 static void change_theme(struct ui *ui)
@@ -269,7 +269,7 @@ static void change_theme(struct ui *ui)
         ui->theme = ui->theme == THEME_DARK    ? THEME_LIGHT
                     : ui->theme == THEME_LIGHT ? THEME_MONO
                                                : THEME_DARK;
-        ui_say(ui, "theme %s; w saves it", theme_name(ui->theme));
+        ui_notify(ui, "theme %s; w saves it", theme_name(ui->theme));
         request_action(ui, REQUEST_THEME, 0);
 }
 
@@ -280,9 +280,9 @@ static void act_on_source(struct ui *ui, const struct ui_data *d, enum action ac
         else if (action == ACTION_STEP)
                 request_action(ui, REQUEST_STEP, 1);
         else if (action == ACTION_STEP_BACK)
-                ask_replay(ui, d, REQUEST_STEP, -1);
+                request_replay(ui, d, REQUEST_STEP, -1);
         else if (action == ACTION_SEEK_BACK || action == ACTION_SEEK_ON)
-                ask_replay(ui, d, REQUEST_SEEK_BY, action == ACTION_SEEK_ON ? SEEK_S : -SEEK_S);
+                request_replay(ui, d, REQUEST_SEEK_BY, action == ACTION_SEEK_ON ? SEEK_S : -SEEK_S);
         else if (action == ACTION_JUMP_ON || action == ACTION_JUMP_BACK)
                 timeline_jump(ui, d, action == ACTION_JUMP_ON);
         else if (action == ACTION_SLOWER || action == ACTION_FASTER)
@@ -294,11 +294,11 @@ static void act_on_source(struct ui *ui, const struct ui_data *d, enum action ac
 static void input_act(struct ui *ui, const struct ui_data *d, enum action action)
 {
         if (action == ACTION_QUIT && ui->view >= VIEW_TABS)
-                go_back(ui, d);
+                return_to_view(ui, d);
         else if (action == ACTION_QUIT)
                 request_action(ui, REQUEST_QUIT, 0);
         else if (action == ACTION_BACK)
-                go_back(ui, d);
+                return_to_view(ui, d);
         else if (action == ACTION_NEXT_VIEW || action == ACTION_PREVIOUS_VIEW)
                 turn_view(ui, action == ACTION_NEXT_VIEW ? 1 : -1);
         else if (action >= ACTION_FLEET && action <= ACTION_HOST)

@@ -71,7 +71,7 @@ double ring_most(const struct ring *r);
 /* The last area.w buckets as columns of blocks, area.h lines high; hi is a full column. */
 void ring_draw(const struct ring *r, int64_t until, double hi, struct canvas *c, struct area area,
                uint8_t fg);
-/* Likewise the last so many buckets in the width of the area: the largest of those that share a
+/* Likewise the last that many buckets in the width of the area: the largest of those that share a
  * column. */
 void ring_draw_span(const struct ring *r, int64_t until, int64_t buckets, double hi,
                     struct canvas *c, struct area area, uint8_t fg);

@@ -177,10 +177,10 @@ void screen_set_theme(struct screen *s, enum theme theme)
                 s->mono_fg[i] = appearance.attr;
                 s->mono_bg[i] = appearance.attr;
         }
-        screen_forget(s);
+        screen_invalidate(s);
 }
 
-static void learn_capabilities(struct screen *s)
+static void detect_capabilities(struct screen *s)
 {
         s->cup = terminfo_text("cup");
         s->cuf = terminfo_text("cuf");
@@ -192,7 +192,7 @@ static void learn_capabilities(struct screen *s)
         s->ansi = strcmp(s->cup, "\033[%i%p1%d;%p2%dH") == 0 && strcmp(s->cuf, "\033[%p1%dC") == 0;
 }
 
-static void learn_keys(struct screen *s)
+static void detect_keys(struct screen *s)
 {
         static const struct {
                 const char *name;
@@ -216,7 +216,7 @@ static void learn_keys(struct screen *s)
 
 /* --- taking and giving the terminal -------------------------------------------------------- */
 
-/* Writes what the terminal takes within so many milliseconds; true when nothing is left. */
+/* Writes what the terminal takes within that many milliseconds; true when nothing is left. */
 static bool write_some(struct screen *s, int patience_ms)
 {
         if (s->out.len == 0)
@@ -254,7 +254,7 @@ void screen_enter(struct screen *s)
         if (s->config.mouse)
                 strbuf_puts(&s->out, "\033[?1000h\033[?1006h");
         write_some(s, 0);
-        screen_forget(s);
+        screen_invalidate(s);
 }
 
 void screen_leave(struct screen *s)
@@ -320,9 +320,9 @@ int screen_open(const struct screen_config *config, struct screen **ret, struct 
                 return err_set(err, -errno, "cannot read the terminal's modes: %s",
                                strerror(errno));
         }
-        learn_capabilities(s);
+        detect_capabilities(s);
         screen_set_theme(s, config->theme);
-        learn_keys(s);
+        detect_keys(s);
         open_output(config);
         prepare_rescue(s);
         screen_enter(s);
@@ -360,7 +360,7 @@ void screen_counts(const struct screen *s, struct screen_counts *ret)
         *ret = s->counts;
 }
 
-void screen_forget(struct screen *s)
+void screen_invalidate(struct screen *s)
 {
         s->known = false;
         s->pen_known = false;

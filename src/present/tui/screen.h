@@ -35,7 +35,7 @@ void screen_enter(struct screen *s);
 void screen_size(const struct screen *s, int *ret_w, int *ret_h);
 void screen_set_theme(struct screen *s, enum theme theme);
 /* Nothing is known of what the terminal shows: the next flush writes everything. */
-void screen_forget(struct screen *s);
+void screen_invalidate(struct screen *s);
 /* Writes what changed, without ever waiting. False when the terminal has not taken all of it, or of
  * the frame before, in which case this one is left out: the next flush continues. */
 bool screen_flush(struct screen *s, const struct canvas *c);

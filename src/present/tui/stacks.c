@@ -116,7 +116,7 @@ static void draw_counts(struct page *p, int x, int y, int w, const struct stack_
 }
 
 /* Who it is, whether it can be read, and why not. */
-static void draw_who(struct page *p, const struct ui_data *d, int32_t pid)
+static void draw_process(struct page *p, const struct ui_data *d, int32_t pid)
 {
         const struct process *process = stacks_process(d, pid);
         const struct stack_process *is = stack_live_process(d->stacks, pid);
@@ -151,7 +151,7 @@ void stacks_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
                 lines += 2 + count_lines(table, threads[i]->stack);
         ui->job.stacks_scroll = MAX(MIN(ui->job.stacks_scroll, lines - a.h), 0);
         struct page page = {.c = c, .area = a, .scroll = ui->job.stacks_scroll};
-        draw_who(&page, d, ui->job.stacks_of);
+        draw_process(&page, d, ui->job.stacks_of);
         for (size_t i = 0; i < n; i++) {
                 page.line++;
                 draw_thread(&page, table, threads[i]);

@@ -95,10 +95,11 @@ void timeline_jump(struct ui *ui, const struct ui_data *d, bool on)
         find_nearest_end(d->phases, d->n_phases, d->position_ns, on, &best);
         find_nearest_end(d->findings, d->n_findings, d->position_ns, on, &best);
         if (!d->replay || d->n_phases + d->n_findings == 0)
-                ui_say(ui, "phases and findings are known of sessions only: assay top run.assay");
+                ui_notify(ui,
+                          "phases and findings are known of sessions only: assay top run.assay");
         else if (best < 0)
-                ui_say(ui, on ? "no phase or finding begins later"
-                              : "no phase or finding begins earlier");
+                ui_notify(ui, on ? "no phase or finding begins later"
+                                 : "no phase or finding begins earlier");
         else
                 ui->request =
                     (struct ui_request){.what = REQUEST_SEEK_TO, .number = clock_to_seconds(best)};

@@ -97,7 +97,7 @@ bool ui_contains(const char *haystack, const char *needle)
         return strcasestr(haystack, needle) != NULL;
 }
 
-void ui_say(struct ui *ui, const char *fmt, ...)
+void ui_notify(struct ui *ui, const char *fmt, ...)
 {
         va_list ap;
         va_start(ap, fmt);

@@ -234,7 +234,7 @@ void ui_key(struct ui *ui, const struct ui_data *data, const struct key_event *e
 const struct row *ui_chosen(const struct ui *ui, const struct ui_data *data);
 void ui_choose(struct ui *ui, const struct ui_data *data, size_t place);
 void ui_show(struct ui *ui, enum view_id view);
-void ui_say(struct ui *ui, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void ui_notify(struct ui *ui, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void ui_log(struct ui *ui, int64_t wall_ns, uint8_t ink, const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* Case does not matter. An empty needle is in everything. */
 bool ui_contains(const char *haystack, const char *needle);
@@ -256,7 +256,7 @@ int64_t ui_bucket_ns(const struct ui_data *data);
 int64_t ui_span_ns(const struct ui_data *data);
 /* Why there is no list of processes. */
 const char *ui_why_no_processes(const struct ui_data *data);
-/* What ':' commands do; complains by ui_say. */
+/* What ':' commands do; complains by ui_notify. */
 void ui_command(struct ui *ui, const struct ui_data *data, const char *text);
 /* job: processes that hold a GPU. */
 size_t job_count(const struct ui_data *data);

@@ -278,13 +278,13 @@ static bool fleet_act(struct ui *ui, const struct ui_data *d, enum action action
         else
                 return false;
         if (action == ACTION_LAYOUT)
-                ui_say(ui, "layout %s", layout_name(ui->layout));
+                ui_notify(ui, "layout %s", layout_name(ui->layout));
         ui_update(ui, d);
         /* A new order is examined from its top. */
         if (action == ACTION_SORT || action == ACTION_REVERSE) {
                 ui_choose(ui, d, 0);
-                ui_say(ui, "sorted by %s%s", fleet_sort_name(ui->sort),
-                       ui->reversed ? ", reversed" : "");
+                ui_notify(ui, "sorted by %s%s", fleet_sort_name(ui->sort),
+                          ui->reversed ? ", reversed" : "");
         }
         return true;
 }

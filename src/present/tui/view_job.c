@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define JOBS_MAX 1024
-#define SHIFT 8 /* columns that a command moves at once */
+#define SCROLL_COLUMNS 8 /* columns that a command moves at once */
 
 struct job_column {
         const char *heading;
@@ -478,14 +478,14 @@ static void next_sort(struct ui *ui)
                 ui->job.sort = (ui->job.sort + 1) % (unsigned)ARRAY_LEN(columns);
         } while (!columns[ui->job.sort].key);
         ui->job.cursor = 0;
-        ui_say(ui, "sorted by %s", columns[ui->job.sort].heading);
+        ui_notify(ui, "sorted by %s", columns[ui->job.sort].heading);
 }
 
-static void ask_signal(struct ui *ui, const struct ui_data *d, const struct process *p)
+static void confirm_signal(struct ui *ui, const struct ui_data *d, const struct process *p)
 {
         if (d->read_only || d->replay) {
-                ui_say(ui, d->replay ? "these processes are recorded, not running"
-                                     : "--read-only forbids signals");
+                ui_notify(ui, d->replay ? "these processes are recorded, not running"
+                                        : "--read-only forbids signals");
                 return;
         }
         ui->request = (struct ui_request){.pid = p->pid, .start_ns = p->start_ns};
@@ -529,7 +529,8 @@ static bool job_act(struct ui *ui, const struct ui_data *d, enum action action)
         else if (action == ACTION_HOME || action == ACTION_END)
                 ui->job.cursor = action == ACTION_END ? last : 0;
         else if (action == ACTION_LEFT || action == ACTION_RIGHT)
-                ui->job.shift += action == ACTION_RIGHT ? SHIFT : -MIN(SHIFT, ui->job.shift);
+                ui->job.shift +=
+                    action == ACTION_RIGHT ? SCROLL_COLUMNS : -MIN(SCROLL_COLUMNS, ui->job.shift);
         else if (action == ACTION_SORT)
                 next_sort(ui);
         else if (action == ACTION_REVERSE)
@@ -540,7 +541,7 @@ static bool job_act(struct ui *ui, const struct ui_data *d, enum action action)
                 ui->job.stacks_of = list.list[ui->job.cursor]->pid;
                 ui->job.stacks_scroll = 0;
         } else if (action == ACTION_SIGNAL && ui->job.cursor < list.n)
-                ask_signal(ui, d, list.list[ui->job.cursor]);
+                confirm_signal(ui, d, list.list[ui->job.cursor]);
         else if (action == ACTION_ENTER && ui->job.cursor < list.n) {
                 char command[64];
                 snprintf(command, sizeof(command), "focus %s", list.list[ui->job.cursor]->gpu);

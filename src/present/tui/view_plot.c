@@ -1,4 +1,4 @@
-/* Plot: the past as lines, one below the other, with what was said meanwhile. Several metrics of
+/* Plot: the past as lines, one below the other, with the verdicts of the time. Several metrics of
  * one GPU, or one metric of all. */
 #include "base/clock.h"
 #include "present/format.h"
@@ -134,12 +134,12 @@ static void draw_label(const struct ui *ui, const struct ui_data *d, struct canv
 
 /* --- what was said of it ------------------------------------------------------------------- */
 
-static uint8_t said_limiter(const struct said *s)
+static uint8_t shown_limiter(const struct said *s)
 {
         return s->limiter;
 }
 
-static uint8_t said_class(const struct said *s)
+static uint8_t shown_class(const struct said *s)
 {
         return s->workload;
 }
@@ -169,8 +169,8 @@ static int draw_strips(struct ui *ui, const struct ui_data *d, struct canvas *c,
                        const struct row *row, const struct chart *chart)
 {
         uint32_t slot = row->sample.who->slot;
-        const struct strip strips[] = {{slot, said_limiter, limiter_text, limiter_color},
-                                       {slot, said_class, class_text, class_color}};
+        const struct strip strips[] = {{slot, shown_limiter, limiter_text, limiter_color},
+                                       {slot, shown_class, class_text, class_color}};
         static const char *const names[] = {"limited by", "class"};
         int n = a.h >= STRIPS_MIN_H ? 2 : 1;
         if (ui->plot.all)
@@ -212,7 +212,7 @@ static void draw_heading(const struct ui *ui, const struct ui_data *d, struct ca
 static int draw_own_strip(struct ui *ui, const struct ui_data *d, struct canvas *c,
                           const struct chart *chart, const struct panel *p)
 {
-        const struct strip strip = {p->series.slot, said_limiter, limiter_text, limiter_color};
+        const struct strip strip = {p->series.slot, shown_limiter, limiter_text, limiter_color};
         chart_strip(c, chart, &strip, chart->area.y, &d->trends, &ui->scratch);
         return 1;
 }

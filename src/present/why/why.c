@@ -217,7 +217,7 @@ static void add_each(const struct why *w, struct document *d)
         struct doc_part *part =
             document_add(d, DOC_ROWS, "ranks", "", rank_columns, ARRAY_LEN(rank_columns));
         if (part)
-                part->flags = DOC_PROGRAMS;
+                part->flags = DOC_MACHINE_ONLY;
         for (size_t i = 0; i < w->n_ranks; i++) {
                 const struct why_rank *r = &w->ranks[i];
                 const struct snapshot_process *p = &w->snapshot->processes[r->process];

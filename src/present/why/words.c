@@ -22,7 +22,7 @@ static void put_seconds(double seconds, struct strbuf *out)
 }
 
 /* "rank 2 (pid 4711 on node3)", "node3", "rank 5". */
-static void why_put_who(const struct why *w, const struct why_finding *f, struct strbuf *out)
+static void why_put_rank(const struct why *w, const struct why_finding *f, struct strbuf *out)
 {
         const struct snapshot_process *p =
             f->process == WHY_NONE ? NULL : &w->snapshot->processes[f->process];
@@ -53,7 +53,7 @@ void why_put_line(const struct stack_snapshot *l, uint32_t thread, struct strbuf
 void why_put_finding(const struct why *w, const struct why_finding *f, struct strbuf *out)
 {
         struct code_line own, inner;
-        why_put_who(w, f, out);
+        why_put_rank(w, f, out);
         strbuf_putf(out, " %s", why_cause_info(f->cause)->words);
         if (why_line(w->snapshot, f->thread, &own, &inner)) {
                 strbuf_puts(out, ": at ");
@@ -151,7 +151,7 @@ void why_put_title(const struct why *w, struct strbuf *out)
                 break;
         case WHY_FOUND:
                 put_stalled(w, out);
-                why_put_who(w, &w->findings[0], out);
+                why_put_rank(w, &w->findings[0], out);
                 strbuf_putf(out, " %s", why_cause_info(w->findings[0].cause)->words);
                 if (w->in_common > 0)
                         strbuf_putf(out, "; %zu %s wait", w->in_common, job_noun(w));
@@ -159,7 +159,7 @@ void why_put_title(const struct why *w, struct strbuf *out)
         case WHY_NOT_KNOWN:
                 put_stalled(w, out);
                 strbuf_puts(out, "cause not known; ");
-                why_put_who(w, &w->findings[0], out);
+                why_put_rank(w, &w->findings[0], out);
                 strbuf_putf(out, " %s", why_cause_info(w->findings[0].cause)->words);
                 break;
         }

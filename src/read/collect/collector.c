@@ -69,7 +69,7 @@ static void start_feed(struct collector *c, size_t i, int64_t now)
 {
         const struct collect_item *item = &c->config.list.items[i];
         const char *const argv[] = {SHELL, "-c", item->from, NULL};
-        const struct helper_how how = {.is_quiet = true};
+        const struct helper_options how = {.is_quiet = true};
         struct feed *f = &c->feeds[i];
         int r = item->is_socket ? connect_socket(item->from) : helper_start(&f->child, argv, &how);
         f->next_ns = now + c->config.interval_ns;
@@ -217,7 +217,7 @@ static void *collect_thread(void *arg)
                 ;
         for (size_t i = 0; i < c->config.list.n; i++) {
                 if (c->feeds[i].child.pid > 0)
-                        helper_ask_to_end(&c->feeds[i].child); /* all at once */
+                        helper_terminate(&c->feeds[i].child); /* all at once */
         }
         for (size_t i = 0; i < c->config.list.n; i++)
                 end_feed(c, i);

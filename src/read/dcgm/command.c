@@ -53,7 +53,7 @@ static void add_ids(const unsigned *wanted, size_t n, enum dcgm_plan plan,
                     const struct dcgm_fields *known, struct dcgm_ids *ret)
 {
         for (size_t i = 0; i < n && ret->n < DCGM_IDS_MAX; i++) {
-                bool exists = !known || known->n == 0 || dcgm_knows_field(known, wanted[i]);
+                bool exists = !known || known->n == 0 || dcgm_has_field(known, wanted[i]);
                 if (exists && !is_for_exporters(wanted[i]) && in_plan(wanted[i], plan))
                         ret->id[ret->n++] = wanted[i];
         }

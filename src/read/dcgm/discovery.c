@@ -105,7 +105,7 @@ bool dcgm_take_gpu(struct dcgm_inventory *inv, const char *s, size_t len)
         return inv->n_gpus > 0 && take_fact(&inv->gpus[inv->n_gpus - 1], fact);
 }
 
-/* "1/2/0": how many numbers there are, 0 when it is none. */
+/* "1/2/0": how many numbers there are, 0 when it is not one. */
 static size_t read_path(struct span t, int32_t ret[3])
 {
         size_t n = 0;
@@ -163,16 +163,16 @@ bool dcgm_take_field(struct dcgm_fields *fields, const char *s, size_t len)
         int32_t id;
         while (start > 0 && line.s[start - 1] != ' ')
                 start--;
-        /* A name stands before the number. */
+        /* A name precedes the number. */
         if (start == 0 || !read_id((struct span){line.s + start, line.len - start}, &id) ||
-            id >= DCGM_FIELDS_MAX || dcgm_knows_field(fields, (unsigned)id))
+            id >= DCGM_FIELDS_MAX || dcgm_has_field(fields, (unsigned)id))
                 return false;
         fields->known[id / 8] |= (uint8_t)(1u << (id % 8));
         fields->n++;
         return true;
 }
 
-bool dcgm_knows_field(const struct dcgm_fields *fields, unsigned id)
+bool dcgm_has_field(const struct dcgm_fields *fields, unsigned id)
 {
         return id < DCGM_FIELDS_MAX && (fields->known[id / 8] >> (id % 8) & 1);
 }

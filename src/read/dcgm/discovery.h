@@ -45,7 +45,7 @@ struct dcgm_fields {
 
 /* Takes a line of `dmon -l`; false when it names no field. */
 bool dcgm_take_field(struct dcgm_fields *fields, const char *s, size_t len);
-bool dcgm_knows_field(const struct dcgm_fields *fields, unsigned id);
+bool dcgm_has_field(const struct dcgm_fields *fields, unsigned id);
 
 /* The GPU of that engine number, or NULL. */
 const struct dcgm_gpu *dcgm_find_gpu(const struct dcgm_inventory *inv, int32_t id);

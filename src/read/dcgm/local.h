@@ -16,8 +16,9 @@ struct local_gpu {
 size_t local_gpus_list(const char *root, struct local_gpu *ret, size_t max);
 
 /*
- * Fills the local number of each GPU, matched by UUID or else PCI bus id. An engine none of whose
- * GPUs is here, or a machine that lists none, keeps the engine's numbers.
+ * Fills the local number of each GPU, matched by UUID or else PCI bus id: its place among the GPUs
+ * whose device files can be opened, -1 when this machine has none such. Numbers stay the engine's
+ * when no GPU matches.
  */
 void dcgm_number_locally(struct dcgm_inventory *inv, const char *root);
 

@@ -68,7 +68,7 @@ struct source {
 };
 
 /* Keeps the end: the reason comes last. */
-static void keep_said(struct source *s, const char *text, size_t len)
+static void keep_output(struct source *s, const char *text, size_t len)
 {
         len = MIN(len, (size_t)SAID_MAX / 2);
         if (s->said_len + len + 1 > SAID_MAX) {
@@ -167,12 +167,12 @@ static int begin_stage(struct source *s, enum stage stage, struct err *err)
         dcgm_rounds_restart(&s->rounds);
         dcgm_build_command(verbs[stage], s->program, s->config.dcgm_host, &s->ids, &s->inventory,
                            s->config.poll_ns / NS_PER_MS, &command);
-        int r =
-            helper_start(&s->child, command.argv, &(struct helper_how){.hides = is_noisy_variable});
+        int r = helper_start(&s->child, command.argv,
+                             &(struct helper_options){.hides = is_noisy_variable});
         if (r < 0) {
                 char why[160];
                 int n = snprintf(why, sizeof(why), "Error: %.100s: %s", s->program, strerror(-r));
-                keep_said(s, why, (size_t)n);
+                keep_output(s, why, (size_t)n);
                 bool broken = r == -ENOENT || r == -EACCES || r == -ENOEXEC;
                 return fail_stage(s, broken ? DCGM_NOT_A_PROGRAM : DCGM_ENDED, 127, err);
         }
@@ -193,7 +193,7 @@ static void read_stderr(struct source *s)
                         continue;
                 if (n < 0 || (taken += (size_t)n) > AT_ONCE_MAX)
                         return;
-                keep_said(s, buf, (size_t)n);
+                keep_output(s, buf, (size_t)n);
         }
         closep(&s->child.err_fd);
         s->child.err_fd = -1;
@@ -218,7 +218,7 @@ static int take_row(struct source *s, const struct line *line)
         case DCGM_ROUND:
                 return round_complete(s);
         case DCGM_NOT_A_ROW:
-                keep_said(s, line->s, line->len);
+                keep_output(s, line->s, line->len);
                 return 0;
         case DCGM_NO_MEMORY:
                 break;
@@ -245,7 +245,7 @@ static int take_line(struct source *s, const struct line *line)
                 break;
         }
         if (!known)
-                keep_said(s, line->s, line->len);
+                keep_output(s, line->s, line->len);
         return 0;
 }
 
@@ -430,8 +430,8 @@ static void dcgm_close(struct source *s)
         free(s);
 }
 
-/* Goes as far as the first row, so that anyone who chooses a source knows whether this one works.
- */
+/* Goes as far as the first row, so that any caller that chooses a source knows whether this one
+ * works. */
 static int reach_first_row(struct source *s, struct err *err)
 {
         int r = begin_stage(s, STAGE_GPUS, err);

@@ -1,6 +1,6 @@
 /*
  * What the kernel reports one DRM client in /proc/PID/fdinfo/FD, as documented in the kernel's
- * drm-usage-stats. Pure parser; the scanner that finds the files is in drm_scan.h.
+ * drm-usage-stats. Pure parser; the scanner that finds the files is read/drm/scan.h.
  */
 #pragma once
 

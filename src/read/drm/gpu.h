@@ -145,6 +145,6 @@ void drm_set_partition(struct drm_gpu *gpu, const char *compute, const char *mem
  */
 struct rocm *drm_rocm_open(const char *root, const char *library, struct drm_gpu *gpus, size_t n);
 /* Asks it for news, unless a GPU is asleep. rocm may be NULL. */
-void drm_rocm_ask(struct rocm *rocm, const struct drm_gpu *gpus, size_t n);
+void drm_rocm_query(struct rocm *rocm, const struct drm_gpu *gpus, size_t n);
 /* What it said last. rocm may be NULL. */
 void drm_rocm_put(struct rocm *rocm, struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells);

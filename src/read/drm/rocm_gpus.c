@@ -49,7 +49,7 @@ struct rocm *drm_rocm_open(const char *root, const char *library, struct drm_gpu
         return n_wanted > 0 ? rocm_open(library, wanted, n_wanted) : NULL;
 }
 
-void drm_rocm_ask(struct rocm *rocm, const struct drm_gpu *gpus, size_t n)
+void drm_rocm_query(struct rocm *rocm, const struct drm_gpu *gpus, size_t n)
 {
         if (rocm && !any_asleep(gpus, n))
                 rocm_query(rocm);

@@ -22,7 +22,7 @@
 #define RESCAN_NS (5 * NS_PER_S)
 #define RESCAN_BUDGET_NS (10 * NS_PER_MS)
 #define YOUNG_NS (30 * NS_PER_S)
-/* A counter that stays below its highest value for so many scans has begun again. */
+/* A counter that stays below its highest value for that many scans has begun again. */
 #define FALLS_MAX 3
 #define NODE_FOLDER "/dev/dri/"
 #define COMPUTE_NODE "/dev/kfd"
@@ -242,7 +242,7 @@ static void take_client(struct gather *g, size_t gpu, const struct fdinfo *f)
                 g->failed = true;
 }
 
-/* The GPU a client belongs to; n when it is none of ours. */
+/* The GPU a client belongs to; n when it is not one of our own. */
 static size_t gpu_of(const struct gather *g, const char *node, const char *pdev)
 {
         size_t n = g->s->n_gpus;

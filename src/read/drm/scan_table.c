@@ -16,7 +16,7 @@ static uint32_t hash_process(uint32_t pid)
         return hash_text((const char *)&pid, sizeof(pid));
 }
 
-/* Adds an entry of so many bytes. NULL when memory is short or there are max. */
+/* Adds an entry of that many bytes. NULL when memory is short or there are max. */
 static void *scan_table_add(struct scan_table *t, size_t max, uint32_t hash, const void *entry,
                             size_t size)
 {

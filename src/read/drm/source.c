@@ -264,7 +264,7 @@ static int read_all(struct source *s, int64_t now_ns)
         batcher_clear(&s->batcher);
         for (size_t i = 0; r == 0 && i < s->n; i++)
                 r = put_gpu(s, i, now_ns);
-        drm_rocm_ask(s->rocm, s->gpus, s->n);
+        drm_rocm_query(s->rocm, s->gpus, s->n);
         s->read_ns = now_ns;
         return r;
 }

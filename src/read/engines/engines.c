@@ -296,22 +296,22 @@ static void find_processes(struct engines *e)
 static bool all_answered(const struct engines *e)
 {
         for (size_t i = 0; i < e->n; i++) {
-                if (swarm_asks(e->swarm, i))
+                if (swarm_is_requesting(e->swarm, i))
                         return false;
         }
         return true;
 }
 
-bool engines_ask(struct engines *e, int64_t until_ns)
+bool engines_query(struct engines *e, int64_t until_ns)
 {
         bool woken = false;
         for (size_t i = 0; i < e->n; i++)
-                swarm_ask(e->swarm, i);
+                swarm_request(e->swarm, i);
         while (!woken && !all_answered(e) && clock_mono_ns() < until_ns)
                 woken = !swarm_run(e->swarm, until_ns);
         for (size_t i = 0; i < e->n; i++) {
                 struct engine_target *t = &e->targets[i];
-                if (swarm_asks(e->swarm, i) && !woken) {
+                if (swarm_is_requesting(e->swarm, i) && !woken) {
                         t->answered = false;
                         snprintf(t->why, sizeof(t->why), "no answer yet");
                 }

@@ -32,7 +32,7 @@ struct engines;
 int engines_open(const struct engines_config *config, struct engines **ret, struct err *err);
 void engines_close(struct engines *e);
 /* A server to ask from now on. pid: 0 to look for it, where the address is this host's. 0,
- * ERR_USAGE with err for an address that is none, or -ENOSPC with err. */
+ * ERR_USAGE with err for an address that is not one, or -ENOSPC with err. */
 int engines_add(struct engines *e, const char *url, int32_t pid, struct err *err);
 /* Adds those that run here and are not known yet; nothing is asked. */
 void engines_discover(struct engines *e);
@@ -40,6 +40,6 @@ size_t engines_count(const struct engines *e);
 const struct engine_target *engines_at(const struct engines *e, size_t i);
 /* Asks all and waits for the answers, at most until then. Those that do not answer in time are said
  * so and stay asked. False when woken. */
-bool engines_ask(struct engines *e, int64_t until_ns);
-/* Ends a waiting engines_ask; safe from another thread. */
+bool engines_query(struct engines *e, int64_t until_ns);
+/* Ends a waiting engines_query; safe from another thread. */
 void engines_wake(struct engines *e);

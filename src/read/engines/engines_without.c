@@ -36,7 +36,7 @@ const struct engine_target *engines_at(const struct engines *e, size_t i)
         return NULL;
 }
 
-bool engines_ask(struct engines *e, int64_t until_ns)
+bool engines_query(struct engines *e, int64_t until_ns)
 {
         (void)e, (void)until_ns;
         return true;

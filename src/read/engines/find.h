@@ -35,7 +35,7 @@ struct engine_family {
 void engines_fill_families(int root, struct listing *listing, struct engine_family *list, size_t n);
 
 /* The parts, for tests. The port that a command line (arguments that end in NUL) says; 0 when it is
- * none of the engine's. */
+ * not one of the engine's. */
 uint16_t engines_command_port(const char *command, size_t len, enum engine_kind *ret_kind,
                               const char **ret_path);
 /* Walks the lines of /proc/net/tcp or tcp6: the next inode that listens on the port, 0 at the end.

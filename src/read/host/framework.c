@@ -72,7 +72,7 @@ static ssize_t read_piece(struct framework_search *l)
         return n;
 }
 
-bool framework_go_on(struct framework_search *l, struct value *ret)
+bool framework_continue(struct framework_search *l, struct value *ret)
 {
         ssize_t n = 0;
         for (unsigned i = 0; i < READS_A_TICK; i++) {

@@ -21,4 +21,4 @@ void framework_finish(struct framework_search *l);
 /* Starts a look below proc, the descriptor of /proc. 0 or a negative errno. */
 int framework_begin(struct framework_search *l, int proc, int32_t pid);
 /* Reads a piece. True when the look has ended: *ret is an enum framework, or missing. */
-bool framework_go_on(struct framework_search *l, struct value *ret);
+bool framework_continue(struct framework_search *l, struct value *ret);

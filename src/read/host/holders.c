@@ -176,9 +176,9 @@ static void search_for_framework(struct holders *h, int64_t mono_ns)
                 else
                         h->searched = p;
         }
-        /* Who examines nothing else comes seldom, and may take longer. */
+        /* Who examines nothing else comes rarely, and may take longer. */
         for (unsigned i = 0; h->searched && i < (h->mounts ? 1 : PIECES_ALONE); i++) {
-                if (framework_go_on(&h->search, &found)) {
+                if (framework_continue(&h->search, &found)) {
                         end_framework_search(h->searched, found, mono_ns);
                         h->searched = NULL;
                 }

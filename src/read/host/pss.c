@@ -181,7 +181,7 @@ static void offer_process(struct pss *p, const struct scan_process **chosen,
         p->n = last + 1;
 }
 
-/* One that sleeps beside others that sleep keeps its share: it is examined seldom. */
+/* One that sleeps beside others that sleep keeps its share: it is examined rarely. */
 static bool is_due(const struct pss *p, const struct scan_process *q, int64_t mono_ns)
 {
         int64_t age = mono_ns - q->pss_at_ns;

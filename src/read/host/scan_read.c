@@ -77,7 +77,7 @@ void scan_read_io(struct scanner *s, struct scan_process *p)
         struct proc_io io;
         p->io_known_before = p->io_state == STATE_OK;
         p->io_before = p->io;
-        /* I/O takes CPU time: who used none did none worth a look at every tick. */
+        /* I/O takes CPU time: who used none did none worth checking at every tick. */
         if (p->io_known_before && p->moved_ns < p->io_ns && p->gone_cpu == 0 &&
             s->now_ns - p->io_ns < IO_NAP_NS)
                 return;

@@ -46,7 +46,7 @@ struct scan_config {
 #define SCAN_GROUPS (HOST_GPUS_MAX + 1)
 #define SCAN_GROUP_BIT(group) (1ULL << (group))
 #define SCAN_HOLDERS_MAX 1024
-#define SCAN_WORKS 0.05 /* of a core: who uses less rests */
+#define SCAN_WORKS 0.05 /* of a core: one that uses less is resting */
 
 struct scan_holder {
         int32_t pid;

@@ -78,7 +78,7 @@ int scan_read_stat(struct scanner *s, struct scan_process *p);
 void scan_read_io(struct scanner *s, struct scan_process *p);
 
 /* membership */
-/* Takes in what the kernel reported forks; after the listing, so it knows all that is listed. */
+/* Reads the forks that the kernel reported; after the listing, so it knows all that is listed. */
 void members_hear_forks(struct scanner *s);
 /* Finds orphans among the reaper's children; after processes were read. */
 void members_take_orphans(struct scanner *s);

@@ -1,7 +1,7 @@
 /*
  * The threads of one process: which is busiest. /proc is asked for each of them, so they are
  * examined less often than ticks come, through descriptors that stay open; when there are many, the
- * main thread and the busiest of the last time each time, and the others by turns.
+ * main thread and the busiest of the last time each time, and the others in turn.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ struct threads {
         int folder; /* /proc/PID/task; -1 before the first look */
         struct thread_state *list;
         size_t n, cap;
-        size_t turn;       /* where those come next that are examined by turns */
+        size_t turn;       /* where those come next that are examined in turn */
         uint64_t reported; /* how many there were when they were listed */
         int64_t listed_ns; /* 0: never */
         int64_t read_ns;

@@ -48,7 +48,7 @@ struct joined_hub *joined_hub_new(const struct joined_part *parts, size_t n,
 }
 
 /* Asked on the worker's thread, as the source is not made for two. */
-static size_t ask_processes(struct joined_worker *w)
+static size_t query_processes(struct joined_worker *w)
 {
         if (!atomic_load(&w->hub->want_processes) || !w->ops->processes)
                 return 0;
@@ -94,7 +94,7 @@ static int run_worker(struct joined_worker *w, struct err *err)
         struct batch batch;
         int r;
         while ((r = w->ops->next(w->source, &batch, err)) > 0) {
-                size_t n_processes = ask_processes(w);
+                size_t n_processes = query_processes(w);
                 crew_lock(&hub->crew);
                 bool stop = hub->crew.stop;
                 if (!stop)

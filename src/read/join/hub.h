@@ -1,4 +1,5 @@
-/* What the threads of a joined source share: one a part, and anyone who takes what they publish. */
+/* What the threads of a joined source share: one a part, and any caller that takes what they
+ * publish. */
 #pragma once
 
 #include "life/worker.h"

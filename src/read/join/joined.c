@@ -118,7 +118,8 @@ static int64_t patience_ns(const struct source *s)
         return MIN(MAX(poll, (int64_t)PATIENCE_SHORTEST_NS), (int64_t)PATIENCE_LONGEST_NS);
 }
 
-/* Lock held. Whose news make a tick: the first that can be relied on. NULL when none can. */
+/* Lock held. The part whose new values make a tick: the first that can be relied on. NULL when none
+ * can. */
 static const struct joined_worker *leading_worker(const struct joined_hub *hub)
 {
         for (size_t i = 0; i < hub->n; i++) {

@@ -147,7 +147,7 @@ static int deferred_next(struct source *s, struct batch *ret, struct err *err)
         return 1;
 }
 
-/* The source, once it is present: it stays until it is closed by who asks. */
+/* The source, once it is present: it stays until it is closed by its user. */
 static struct source *inner_of(const struct source *s)
 {
         struct source *own = (struct source *)s;

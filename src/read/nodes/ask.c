@@ -27,7 +27,7 @@ struct round {
         int code;
 };
 
-/* Why it gave nothing, in words of ours. */
+/* Why it gave nothing, in our own words. */
 static void explain_failure(const struct round *r, int code, int status, struct strbuf *said,
                             struct node *node)
 {
@@ -48,8 +48,8 @@ static int run_on(const struct round *r, size_t at, struct strbuf *text, struct 
                   int *ret_status)
 {
         struct helper helper = HELPER_NONE;
-        const struct helper_how how = {.death_signal = r->reach.is_srun ? SIGTERM : SIGKILL,
-                                       .hides = r->reach.is_srun ? reach_hides : NULL};
+        const struct helper_options how = {.death_signal = r->reach.is_srun ? SIGTERM : SIGKILL,
+                                           .hides = r->reach.is_srun ? reach_hides : NULL};
         const struct helper_limits limits = {
             .patience_ns = r->patience_ns, .most = ASK_ANSWER_MAX, .wake = -1};
         struct node_command *command = malloc(sizeof(*command));
@@ -66,7 +66,7 @@ static int run_on(const struct round *r, size_t at, struct strbuf *text, struct 
         return code;
 }
 
-static void ask_one(struct round *r, size_t at)
+static void query_node(struct round *r, size_t at)
 {
         struct strbuf text = {0}, said = {0};
         struct node node = {0};
@@ -98,29 +98,29 @@ static bool take_target(struct round *r, size_t *ret)
         return more;
 }
 
-static void *ask_some(void *arg)
+static void *query_nodes(void *arg)
 {
         size_t at;
         while (take_target(arg, &at))
-                ask_one(arg, at);
+                query_node(arg, at);
         return NULL;
 }
 
-static void ask_all(struct round *r)
+static void probe_all(struct round *r)
 {
         pthread_t threads[ASKED_AT_ONCE];
         size_t n = 0;
         while (n + 1 < MIN(r->reach.n, (size_t)ASKED_AT_ONCE) &&
-               life_start_thread(ask_some, r, &threads[n]) == 0)
+               life_start_thread(query_nodes, r, &threads[n]) == 0)
                 n++;
-        ask_some(r);
+        query_nodes(r);
         while (n > 0)
                 pthread_join(threads[--n], NULL);
 }
 
-int nodes_ask(const struct source_config *config, const char *const *words, size_t n_words,
-              int64_t patience_ns, int (*take)(void *arg, const struct node_answer *a), void *arg,
-              struct err *err)
+int nodes_query(const struct source_config *config, const char *const *words, size_t n_words,
+                int64_t patience_ns, int (*take)(void *arg, const struct node_answer *a), void *arg,
+                struct err *err)
 {
         struct round r = {.config = config,
                           .words = words,
@@ -131,7 +131,7 @@ int nodes_ask(const struct source_config *config, const char *const *words, size
         r.code = reach_open(config, -1, &r.reach, err);
         if (r.code == 0) {
                 pthread_mutex_init(&r.lock, NULL);
-                ask_all(&r);
+                probe_all(&r);
                 pthread_mutex_destroy(&r.lock);
         }
         reach_finish(&r.reach);

@@ -22,6 +22,6 @@ struct node_answer {
  * most, and calls take with each answer, one after the other. 0, or a negative code of take's or
  * with err.
  */
-int nodes_ask(const struct source_config *config, const char *const *words, size_t n_words,
-              int64_t patience_ns, int (*take)(void *arg, const struct node_answer *a), void *arg,
-              struct err *err);
+int nodes_query(const struct source_config *config, const char *const *words, size_t n_words,
+                int64_t patience_ns, int (*take)(void *arg, const struct node_answer *a), void *arg,
+                struct err *err);

@@ -36,7 +36,7 @@ struct gather {
         int64_t last_ns; /* its time */
 };
 
-/* Room for so many nodes. 0 or -ENOMEM. */
+/* Room for that many nodes. 0 or -ENOMEM. */
 int gather_init(struct gather *g, enum dialect dialect, size_t parts);
 void gather_finish(struct gather *g);
 /*

@@ -23,8 +23,8 @@ struct hostlist {
 
 /*
  * Adds the hosts of a list, each once, in its order. Blanks, commas and line ends separate; "#"
- * begins a comment. Names are what ssh and Slurm take: user@ may stand before, nothing starts with
- * a dash. Addresses may have what URLs have. 0, or ERR_USAGE with what is wrong with which word;
+ * begins a comment. Names are what ssh and Slurm take: user@ may come before, nothing starts with a
+ * dash. Addresses may have what URLs have. 0, or ERR_USAGE with what is wrong with which word;
  * -ENOMEM.
  */
 int hostlist_add(struct hostlist *h, const char *text, struct err *err);

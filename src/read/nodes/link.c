@@ -14,11 +14,11 @@
 #define END_STEP_NS (250 * NS_PER_MS)
 /* Times that nodes report are within CLOCK_FILE_MAX_NS: sums with an offset stay in range. */
 #define OFFSET_MAX_NS (CLOCK_FILE_MAX_NS / 2)
-/* Of its standard error so much at a time; who fills that is not listened to for a while. */
+/* Of its standard error so much at a time; one that fills it is ignored for a while. */
 #define SAID_AT_ONCE 16384
-#define SAID_PAUSE_NS (200 * NS_PER_MS)
+#define STDERR_PAUSE_NS (200 * NS_PER_MS)
 #define SAID_LAST 5 /* times at the end: more than a pipe holds */
-/* It writes a sample an interval: who writes so many is read again in the next one. */
+/* It writes a sample an interval: one that writes more is read again in the next one. */
 #define SAMPLES_MOST 8
 #define ASK_FIRST_NS (500 * NS_PER_MS) /* until the clock is known well */
 #define ASK_LATER_NS (5 * NS_PER_S)
@@ -39,10 +39,11 @@ void link_finish(struct link *l)
 void link_start(struct link *l, const struct node_command *command, bool is_srun, int64_t now_ns,
                 struct node *node)
 {
-        struct helper_how how = {.talks = true,
-                                 /* srun ends its step when it is asked to, and not when killed. */
-                                 .death_signal = is_srun ? SIGTERM : SIGKILL,
-                                 .hides = is_srun ? reach_hides : NULL};
+        struct helper_options how = {
+            .talks = true,
+            /* srun ends its step when it is asked to, and not when killed. */
+            .death_signal = is_srun ? SIGTERM : SIGKILL,
+            .hides = is_srun ? reach_hides : NULL};
         stream_restart(&l->stream);
         l->said_len = 0;
         l->said[0] = '\0';
@@ -76,8 +77,8 @@ int link_read(struct link *l)
         return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-/* The end of what is said is what explains an end. */
-static void keep_said(struct link *l, const char *s, size_t n)
+/* The last words on standard error explain why it ended. */
+static void keep_output(struct link *l, const char *s, size_t n)
 {
         const size_t most = sizeof(l->said) - 1;
         size_t skip = n > most ? n - most : 0;
@@ -91,7 +92,7 @@ static void keep_said(struct link *l, const char *s, size_t n)
         l->said[l->said_len] = '\0';
 }
 
-void link_read_said(struct link *l, int64_t now_ns)
+void link_read_stderr(struct link *l, int64_t now_ns)
 {
         char buf[SAID_AT_ONCE];
         if (l->helper.err_fd < 0)
@@ -104,9 +105,9 @@ void link_read_said(struct link *l, int64_t now_ns)
                 l->helper.err_fd = -1;
                 return;
         }
-        keep_said(l, buf, (size_t)n);
+        keep_output(l, buf, (size_t)n);
         if ((size_t)n == sizeof(buf))
-                l->mute_ns = now_ns + SAID_PAUSE_NS;
+                l->mute_ns = now_ns + STDERR_PAUSE_NS;
 }
 
 bool link_reads(struct link *l, int64_t now_ns, int64_t interval_ns)
@@ -125,7 +126,7 @@ bool link_listens(const struct link *l, int64_t now_ns)
 
 /* --- its clock ----------------------------------------------------------------------------- */
 
-void link_ask(struct link *l, int64_t now_ns, int64_t wall_ns)
+void link_send_request(struct link *l, int64_t now_ns, int64_t wall_ns)
 {
         char line[24];
         if (l->stage != LINK_STREAM || now_ns < l->ask_ns || l->helper.in_fd < 0)
@@ -141,9 +142,9 @@ void link_ask(struct link *l, int64_t now_ns, int64_t wall_ns)
 }
 
 /* Of the last answers the one that took the shortest way says most. */
-static const struct link_ask *best_answer(const struct link *l)
+static const struct link_send_request *best_answer(const struct link *l)
 {
-        const struct link_ask *best = NULL;
+        const struct link_send_request *best = NULL;
         for (size_t i = 0; i < MIN(l->answers, (size_t)LINK_ASKS); i++) {
                 if (!best || l->asks[i].rtt_ns < best->rtt_ns)
                         best = &l->asks[i];
@@ -159,14 +160,15 @@ static void take_answer(struct link *l, int64_t now_ns, struct node *node)
         l->waits = false;
         int64_t offset = l->stream.wall_ns - (l->asked_wall_ns + rtt / 2);
         offset = MAX(MIN(offset, OFFSET_MAX_NS), -OFFSET_MAX_NS);
-        l->asks[l->answers++ % LINK_ASKS] = (struct link_ask){.rtt_ns = rtt, .offset_ns = offset};
+        l->asks[l->answers++ % LINK_ASKS] =
+            (struct link_send_request){.rtt_ns = rtt, .offset_ns = offset};
         node->has_offset = true;
         node->offset_s = clock_to_seconds(best_answer(l)->offset_ns);
 }
 
 int64_t link_measured(const struct link *l, int64_t now_ns, int64_t wall_ns)
 {
-        const struct link_ask *best = best_answer(l);
+        const struct link_send_request *best = best_answer(l);
         if (!best)
                 return now_ns;
         int64_t age = wall_ns - (l->stream.wall_ns - best->offset_ns);
@@ -262,7 +264,7 @@ void link_end(struct link *l, const char *why, int64_t now_ns)
         l->stage = LINK_ENDING;
         l->ending_ns = now_ns;
         if (why || foreign)
-                helper_ask_to_end(&l->helper);
+                helper_terminate(&l->helper);
 }
 
 static void conclude_link(struct link *l, int64_t now_ns, struct node *node)
@@ -270,7 +272,7 @@ static void conclude_link(struct link *l, int64_t now_ns, struct node *node)
         bool foreign = l->stream.greeted && l->stream.hello.protocol != NODE_PROTOCOL;
         int64_t delay_s = l->failures < 5 ? 1LL << l->failures : RETRY_MAX_S;
         for (int i = 0; i < SAID_LAST; i++)
-                link_read_said(l, now_ns);
+                link_read_stderr(l, now_ns);
         if (foreign) {
                 node->state = NODE_FOREIGN;
         } else if (l->why[0]) {
@@ -299,5 +301,5 @@ void link_bury(struct link *l, int64_t now_ns, struct node *node)
         else if (since > 2 * END_STEP_NS)
                 helper_kill(&l->helper);
         else if (since > END_STEP_NS && l->helper.in_fd >= 0)
-                helper_ask_to_end(&l->helper);
+                helper_terminate(&l->helper);
 }

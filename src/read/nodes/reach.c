@@ -88,7 +88,7 @@ int reach_open(const struct source_config *config, int wake, struct reach *ret, 
         struct slurm_job job = {0};
         int r = find_program(ret, config, err);
         if (r == 0 && config->job)
-                r = slurm_ask(&job, config->job, wake, err);
+                r = slurm_query(&job, config->job, wake, err);
         else if (r == 0)
                 r = hostlist_read(&hosts, "--hosts", config->hosts, err);
         if (r == 0)

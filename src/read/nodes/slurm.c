@@ -95,7 +95,7 @@ static int check_job(const struct slurm_job *job, const char *id, struct err *er
         return err_hint(err, "'squeue --me' lists your jobs");
 }
 
-int slurm_ask(struct slurm_job *job, const char *id, int wake, struct err *err)
+int slurm_query(struct slurm_job *job, const char *id, int wake, struct err *err)
 {
         char program[4096], which[64];
         struct helper c = HELPER_NONE;
@@ -113,7 +113,7 @@ int slurm_ask(struct slurm_job *job, const char *id, int wake, struct err *err)
         }
         snprintf(which, sizeof(which), "--jobs=%s", id);
         const char *argv[] = {program, "--noheader", which, "--format=%T|%A|%N", NULL};
-        int r = helper_start(&c, argv, &(struct helper_how){0});
+        int r = helper_start(&c, argv, &(struct helper_options){0});
         if (r < 0) {
                 err_set(err, ERR_NO_SOURCE, "cannot start '%s': %s", program, strerror(-r));
                 return err_hint(err, "name the nodes instead: --hosts node[01-16]");

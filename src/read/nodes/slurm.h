@@ -28,5 +28,5 @@ int slurm_read_job(struct slurm_job *job, const char *text, struct err *err);
  * Asks squeue, for some seconds at most; wake ends that when it is readable. 0, or ERR_NO_SOURCE or
  * ERR_USAGE with what to do.
  */
-int slurm_ask(struct slurm_job *job, const char *id, int wake, struct err *err);
+int slurm_query(struct slurm_job *job, const char *id, int wake, struct err *err);
 void slurm_finish(struct slurm_job *job);

@@ -53,7 +53,7 @@ static void nodes_close(struct source *s)
         /* All are asked before one is waited for. */
         int64_t until = clock_mono_ns() + END_NS;
         for (size_t i = 0; s->links && i < s->n; i++)
-                helper_ask_to_end(&s->links[i].helper);
+                helper_terminate(&s->links[i].helper);
         for (size_t i = 0; s->links && i < s->n; i++)
                 helper_stop_after(&s->links[i].helper, MAX(until - clock_mono_ns(), (int64_t)0));
         for (size_t i = 0; s->links && i < s->n; i++)
@@ -169,7 +169,7 @@ static void update_node(struct source *s, size_t i, int64_t now)
 }
 
 /* Deadlines, and what is due. */
-static void attend_links(struct source *s, int64_t now)
+static void service_links(struct source *s, int64_t now)
 {
         size_t logins = count_logins(s, now);
         for (size_t i = 0; i < s->n; i++) {
@@ -187,7 +187,7 @@ static void attend_links(struct source *s, int64_t now)
                         /* Who wants one moment of all does not wait for one that only greets. */
                         s->gather.nodes[i].tried |=
                             l->stage == LINK_STREAM && now - l->begun_ns > LOGIN_NS;
-                        link_ask(l, now, clock_wall_ns());
+                        link_send_request(l, now, clock_wall_ns());
                         update_node(s, i, now);
                 }
         }
@@ -280,7 +280,7 @@ static int wait_for_nodes(struct source *s, int64_t now)
                 return 0;
         for (size_t i = 0; i < s->n; i++) {
                 if (s->fds[2 + 2 * i].revents)
-                        link_read_said(&s->links[i], now);
+                        link_read_stderr(&s->links[i], now);
                 if (s->fds[1 + 2 * i].revents && read_link(s, i) < 0)
                         return -ENOMEM;
         }
@@ -318,7 +318,7 @@ static int nodes_next(struct source *s, struct batch *ret, struct err *err)
         if (s->begun_ns == 0)
                 s->begun_ns = clock_mono_ns();
         for (int64_t now = clock_mono_ns(); !s->stopped; now = clock_mono_ns()) {
-                attend_links(s, now);
+                service_links(s, now);
                 if (is_due(s, now)) {
                         bool none = !s->given && gather_count(&s->gather) == 0 && !s->config.wait;
                         return none ? report_no_source(s, err) : fill_batch(s, ret, err);

@@ -9,7 +9,7 @@
 #define STREAM_LINE_MAX (256 * 1024)
 #define STREAM_SAMPLE_MAX (8 * 1024 * 1024) /* the lines of one sample together */
 #define STREAM_ROWS_MAX 1024                /* GPUs and slices of one node */
-#define STREAM_BEFORE_MAX (1024 * 1024)     /* what may come before the first line of ours */
+#define STREAM_BEFORE_MAX (1024 * 1024)     /* what may come before the first line of our own */
 #define STREAM_BAD_MAX 100                  /* lines in a row without sense, then it is broken */
 
 struct stream {
@@ -29,7 +29,7 @@ enum stream_event {
         STREAM_HELLO,   /* hello is filled */
         STREAM_CLOCK,   /* number and wall_ns are filled */
         STREAM_SAMPLE,  /* its rows are in the batcher; wall_ns is filled */
-        STREAM_BROKEN,  /* this is not a stream of ours, or memory is short */
+        STREAM_BROKEN,  /* this is not a stream of our own, or memory is short */
 };
 
 /* Begins again, and keeps the memory. */

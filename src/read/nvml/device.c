@@ -110,7 +110,7 @@ void nvml_device_finish(struct nvml_device *d)
         nvml_process_finish(&d->processes);
 }
 
-/* Values of a GPU that is gone are not values; who it was stays known. */
+/* Values of a GPU that is gone are dropped; its identity is kept. */
 static void mark_lost(struct nvml_device *d)
 {
         for (size_t i = 0; i < d->n; i++) {

@@ -1,6 +1,7 @@
 /*
  * One GPU and its MIG instances, read without threads or waiting: the caller says when. All of it
- * is called from one thread, because every call into the driver may take as long as it likes.
+ * is called from one thread, because every call into the driver may block; only nvml_xids_add is
+ * called from the thread that waits for events.
  */
 #pragma once
 
@@ -102,7 +103,7 @@ int64_t nvml_device_ready_ns(const struct nvml_device *d);
 int64_t nvml_device_window_ns(const struct nvml_device *d);
 
 /* The parts, in files of their own. */
-void nvml_identify(struct nvml_device *d, size_t row); /* nvml_identity.c */
-void nvml_mig_list(struct nvml_device *d);             /* nvml_mig.c: rows from 1 on */
-bool nvml_mig_changed(struct nvml_device *d);          /* nvml_mig.c */
-void nvml_lane_read(struct nvml_device *d, size_t row, enum nvml_lane lane); /* nvml_lanes.c */
+void nvml_identify(struct nvml_device *d, size_t row); /* identity.c */
+void nvml_mig_list(struct nvml_device *d);             /* mig.c: rows from 1 on */
+bool nvml_mig_changed(struct nvml_device *d);          /* mig.c */
+void nvml_lane_read(struct nvml_device *d, size_t row, enum nvml_lane lane); /* lanes.c */

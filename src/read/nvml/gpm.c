@@ -180,7 +180,7 @@ static bool is_usable(const struct nvml_gpm *g, const struct nvml_gpm_plan *plan
         return g->seeded && window > 0 && window <= plan->longest_ns && slept < SLEPT_NS;
 }
 
-/* One metric that a driver does not know shall not cost the others. It is the last. */
+/* One metric that a driver does not know must not cost the others. It is the last. */
 static bool drop_cycles(struct nvml_gpm_plan *plan)
 {
         if (plan->n == 0 || plan->field[plan->n - 1] != NVML_FIELD_GPM_CYCLES)

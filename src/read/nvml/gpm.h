@@ -8,8 +8,8 @@
 #include "read/nvml/row.h"
 
 #define NVML_GPM_FLOOR_NS (100 * 1000000LL)
-/* Samples so far apart had news in every measured case; less than the floor, so that a beat that
- * came late does not make the next one late too. */
+/* Samples this far apart had new values in every measured case; less than the floor, so that a beat
+ * that came late does not make the next one late too. */
 #define NVML_GPM_APART_NS (98 * 1000000LL)
 
 /* The two ends of a window. */
@@ -19,7 +19,7 @@ struct nvml_gpm {
         int64_t from_ns;      /* when it was taken */
         int64_t from_boot_ns; /* the same, on the clock that continues while the machine sleeps */
         int64_t window_ns;    /* of the last good window; 0 when the last was not good */
-        double cycles;        /* as the driver gave them last; 0 when it did not */
+        double cycles;        /* as the driver reported them last; 0 when it did not */
 };
 
 /* What does not change from window to window, and the buffer all windows of a thread share. */
@@ -38,7 +38,7 @@ struct nvml_gpm_plan {
 void nvml_gpm_plan(struct nvml_gpm_plan *plan, const struct nvml_lib *lib,
                    const bool wanted[NVML_FIELD_COUNT], int64_t poll_ns, const char *driver);
 
-/* 0, or the code NVML gave; then the rest must not be used. */
+/* 0, or the code NVML returned; then the rest must not be used. */
 int nvml_gpm_open(struct nvml_gpm *g, const struct nvml_lib *lib);
 void nvml_gpm_close(struct nvml_gpm *g, const struct nvml_lib *lib);
 /* The next sample starts a new window. */

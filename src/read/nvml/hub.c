@@ -71,7 +71,7 @@ bool nvml_hub_complete(const struct nvml_hub *hub, uint64_t beat)
         return true;
 }
 
-/* The first list is for anyone who looks once; later ones only for who continues. */
+/* The first list is for any caller that looks once; later ones only for callers that continue. */
 static void publish_processes(struct nvml_slot *s)
 {
         if (!s->hub->watch_processes && s->processes_seq > 0)
@@ -88,7 +88,7 @@ static void publish_processes(struct nvml_slot *s)
                 memcpy(s->process, s->device.processes.list, s->n_processes * sizeof(*s->process));
 }
 
-/* Lock held. Whether somebody waits for no other GPU. */
+/* Lock held. Whether a thread waits for no other GPU. */
 static bool publish_row(struct nvml_slot *s, uint64_t beat)
 {
         struct nvml_device *d = &s->device;
@@ -185,7 +185,7 @@ static void keep_beats(struct nvml_slot *s)
                 crew_lock(&hub->crew);
                 bool complete = publish_row(s, beat);
                 crew_unlock(&hub->crew);
-                if (complete) /* without the lock, or who wakes would wait for it */
+                if (complete) /* without the lock, or the woken thread would wait for it */
                         crew_request_stop(&hub->crew);
                 read_between(d, nvml_hub_beat_ns(hub, beat + 1) - hub->env.poll_ns / 4);
                 crew_lock(&hub->crew);

@@ -34,10 +34,10 @@ struct nvml_slot {
 };
 
 struct nvml_hub {
-        struct crew crew;     /* its news are for the reader */
+        struct crew crew;     /* its messages are for the reader */
         pthread_cond_t sleep; /* for the threads: a stop ends their sleep */
         int workers;          /* threads of GPUs */
-        bool park;  /* the workers shall give back what they hold, because NVML restarts */
+        bool park;  /* the workers should give back what they hold, because NVML restarts */
         int parked; /* and so many have */
         bool interrupted;
         bool preview; /* beat 0 is a look without counters, as early as can be */

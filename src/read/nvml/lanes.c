@@ -49,7 +49,7 @@ static void read_gpm(struct nvml_device *d, size_t i)
         if (nvml_is_lost(rc))
                 d->lost = true;
         if (i > 0 && (rc == NVML_NOT_FOUND || rc == NVML_INVALID_ARGUMENT))
-                d->topology_ns = 0; /* the instance is gone: look again soon */
+                d->topology_ns = 0; /* the instance is gone: check again soon */
 }
 
 static void read_utilization(struct nvml_device *d, size_t i UNUSED)

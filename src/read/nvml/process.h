@@ -35,7 +35,8 @@ struct nvml_process_list {
 void nvml_process_finish(struct nvml_process_list *p);
 /*
  * Lists the processes of a GPU or MIG device; with_util also asks for the utilization since the
- * call before. Returns the code NVML gave for the list; utilization that cannot be had is a state.
+ * call before. Returns the code NVML returned for the list; utilization that cannot be had is a
+ * state.
  */
 int nvml_process_read(struct nvml_process_list *p, const struct nvml_lib *lib, nvml_device dev,
                       bool with_util);

@@ -1,4 +1,5 @@
-/* Names of owners and of what they hold, in the texts of Slurm, Kubernetes and their kin. Pure. */
+/* Names of owners and of what they hold, in the texts of Slurm, Kubernetes and similar systems.
+ * Pure. */
 #include "base/num.h"
 #include "base/text.h"
 #include "read/owners/owners.h"

@@ -168,7 +168,7 @@ static void read_pod(struct owners *o, const char *uid, struct owner *who)
                 snprintf(who->pod, sizeof(who->pod), "%s", uid);
 }
 
-static void know_place(struct owners *o, struct place *p, const struct process *process)
+static void identify_place(struct owners *o, struct place *p, const struct process *process)
 {
         struct slurm_place slurm;
         char uid[OWNERS_UID_MAX] = "";
@@ -202,7 +202,7 @@ static void know_place(struct owners *o, struct place *p, const struct process *
 }
 
 /* A process elsewhere: what this machine says of its pid is of another process. */
-static void know_from_afar(struct place *p, const struct process *process)
+static void identify_remote(struct place *p, const struct process *process)
 {
         p->who.kind = process->slurm_job[0] ? OWNER_SLURM : OWNER_PROCESS;
         snprintf(p->who.user, sizeof(p->who.user), "%s", process->user);
@@ -225,9 +225,9 @@ static struct place *owners_place_of(struct owners *o, const struct process *pro
         *oldest =
             (struct place){.pid = process->pid, .start_ns = process->start_ns, .asked_ns = now};
         if (is_local)
-                know_place(o, oldest, process);
+                identify_place(o, oldest, process);
         else
-                know_from_afar(oldest, process);
+                identify_remote(oldest, process);
         return oldest;
 }
 
@@ -455,12 +455,12 @@ static void seek_job(struct owners *o, struct quiet_job *q, int64_t now)
         snprintf(process.slurm_job, sizeof(process.slurm_job), "%.*s",
                  (int)sizeof(process.slurm_job) - 1, q->job);
         q->place = (struct place){.pid = process.pid, .asked_ns = now};
-        know_place(o, &q->place, &process);
+        identify_place(o, &q->place, &process);
         q->known = true;
 }
 
 /* Whose the jobs are that hold GPUs and do not use them: their other processes report. */
-static void know_quiet_jobs(struct owners *o, struct list *l, size_t first)
+static void find_quiet_jobs(struct owners *o, struct list *l, size_t first)
 {
         int64_t now = clock_mono_ns();
         for (size_t i = first; o->procs && i < l->n; i++) {
@@ -536,6 +536,6 @@ size_t owners_find(struct owners *o, const struct owners_view *b, struct owner *
         add_mapped(o, b, &l);
         add_allocated(o, b, &l);
         name_containers(&l);
-        know_quiet_jobs(o, &l, is_first_local);
+        find_quiet_jobs(o, &l, is_first_local);
         return l.n;
 }

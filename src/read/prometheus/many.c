@@ -275,18 +275,18 @@ static int many_open(const struct source_config *config, struct source **ret, st
 /* --- the loop ------------------------------------------------------------------------------ */
 
 /* Asks those that is next, as many at once as is good for both sides. */
-static void ask_some(struct source *s, int64_t now)
+static void query_nodes(struct source *s, int64_t now)
 {
         size_t under_way = 0;
         for (size_t i = 0; s->left > 0 && i < s->n; i++)
-                under_way +=
-                    swarm_asks(s->swarm, i) && now - s->endpoints[i].asked_ns < ASK_LONG_NS;
+                under_way += swarm_is_requesting(s->swarm, i) &&
+                             now - s->endpoints[i].asked_ns < ASK_LONG_NS;
         for (; s->left > 0 && under_way < ASKS_MOST; s->left--, s->turn = (s->turn + 1) % s->n) {
                 struct endpoint *e = &s->endpoints[s->turn];
-                if (swarm_asks(s->swarm, s->turn) || now < e->retry_ns)
+                if (swarm_is_requesting(s->swarm, s->turn) || now < e->retry_ns)
                         continue;
                 e->asked_ns = now;
-                swarm_ask(s->swarm, s->turn);
+                swarm_request(s->swarm, s->turn);
                 under_way++;
         }
 }
@@ -298,7 +298,7 @@ static bool is_missed(const struct source *s, int64_t patience)
         for (size_t i = 0; i < s->n; i++) {
                 const struct endpoint *e = &s->endpoints[i];
                 bool awaited = e->failures == 0 && (!e->news || e->took_ns < patience);
-                if (awaited && (swarm_asks(s->swarm, i) || s->left > 0))
+                if (awaited && (swarm_is_requesting(s->swarm, i) || s->left > 0))
                         return true;
         }
         return s->left > 0;
@@ -354,7 +354,7 @@ static int many_next(struct source *s, struct batch *ret, struct err *err)
         s->stopped = s->stopped || !wait_for_beat(s);
         while (!s->stopped) {
                 int64_t now = clock_mono_ns();
-                ask_some(s, now);
+                query_nodes(s, now);
                 if (is_due(s, now)) {
                         bool none = !s->given && gather_count(&s->gather) == 0 && !s->config.wait;
                         return none ? report_no_source(s, err) : fill_batch(s, ret, err);

@@ -65,7 +65,7 @@ static bool is_binary(const char *s, size_t len)
 }
 
 /* An error that a tool wrote in place of rows is quoted. Nothing else is: who asks may be an agent
- * that shall read recordings alone. */
+ * that should read recordings alone. */
 static bool is_error_of_tool(const char *line, size_t len)
 {
         static const char word[] = "Error";

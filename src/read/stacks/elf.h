@@ -16,7 +16,7 @@ struct elf_image {
 };
 
 /* Reads the headers of what is mapped from its first byte at base on. 0, or -ENOEXEC when it is not
- * a ELF of this machine or has no dynamic symbols. */
+ * an ELF of this machine or has no dynamic symbols. */
 int elf_open(struct remote *r, uint64_t base, struct elf_image *ret);
 /* The address of a symbol that it defines. False when it defines none of that name. */
 bool elf_find(struct remote *r, const struct elf_image *e, const char *name, uint64_t *ret);

@@ -77,7 +77,7 @@ size_t glance_list_tree(const int32_t *roots, size_t n_roots, int32_t *list, siz
                 if (!is_listed(list, n, roots[i]))
                         list[n++] = roots[i];
         }
-        /* The list grows while it is walked: children stand behind their parents. */
+        /* The list grows while it is walked: children follow their parents. */
         for (size_t i = 0; i < n; i++) {
                 for (size_t k = 0; k < a.n && n < max; k++) {
                         if (a.list[k].ppid == list[i] && !is_listed(list, n, a.list[k].pid))

@@ -14,8 +14,8 @@ struct mapping {
         const char *path; /* "" for none; without " (deleted)" */
 };
 
-/* One line without its end. False when it is none. The path is cut at MAPS_PATH_MAX; it is in buf.
- */
+/* One line without its end. False when it is not one. The path is cut at MAPS_PATH_MAX; it is in
+ * buf. */
 bool maps_parse(const char *line, size_t n, char buf[MAPS_PATH_MAX], struct mapping *ret);
 
 /* Calls visit for each mapping of an open maps file until it returns false. 0 or a negative errno.

@@ -196,7 +196,7 @@ static void attach_runtime(struct process *p, struct process_reader *r, int64_t 
         set_access(p, found.access, found.why);
         if (found.access == STACK_READABLE)
                 note_attached(p);
-        /* A program that starts is soon there; the others seldom change their mind. */
+        /* A program that starts is soon there; the others rarely change their mind. */
         int64_t most = found.access == STACK_PENDING ? STARTING_MAX_NS : TRY_AGAIN_MAX_NS;
         p->attach_ns = now_ns + MIN(TRY_AGAIN_NS << MIN(p->tries, 16u), most);
         p->tries++;

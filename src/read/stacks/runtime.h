@@ -24,7 +24,7 @@ struct runtime {
 enum runtime_found {
         RUNTIME_FOUND,
         RUNTIME_NONE,        /* no interpreter that is known */
-        RUNTIME_STARTING,    /* there is one, and no Python code runs yet: look again */
+        RUNTIME_STARTING,    /* there is one, and no Python code runs yet: check again */
         RUNTIME_UNSUPPORTED, /* there is one that cannot be read; why says so */
 };
 
@@ -41,7 +41,7 @@ void runtime_put_version(const struct runtime *rt, char *to, size_t size);
 bool runtime_read_text(struct remote *r, const struct layout *l, uint64_t addr, char *to,
                        size_t size);
 
-/* The thread states of all interpreters, at most so many; how many. */
+/* The thread states of all interpreters, at most that many; how many. */
 struct runtime_thread {
         uint64_t address, interpreter;
         uint64_t pthread; /* the address of its pthread structure */

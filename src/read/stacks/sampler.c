@@ -18,7 +18,7 @@
 #define SLICE_NS 100000                /* the least that kernels grant */
 #define CREDIT_MAX_NS NS_PER_S         /* of the budget: what was not used counts this long */
 #define CREDIT_FIRST_NS (NS_PER_S / 5) /* in advance */
-#define DEBT_MAX_NS (60 * NS_PER_S)    /* a dear look delays others this long at most */
+#define DEBT_MAX_NS (60 * NS_PER_S)    /* an expensive look delays others this long at most */
 #define DEAR_NS 1e9                    /* a snapshot that costs the budget of so long */
 #define REST_FACTOR 4 /* times that long a process rests after one, and others have turns */
 
@@ -31,7 +31,7 @@ struct watched {
         struct process *process;       /* the thread's; NULL before its first snapshot */
         struct stack_process is;       /* under the lock: a copy for others */
         int64_t checked_ns, turned_ns; /* 0: never */
-        int64_t rests_until_ns;        /* its last snapshot was dear */
+        int64_t rests_until_ns;        /* its last snapshot was expensive */
 };
 
 struct sampler {
@@ -115,7 +115,7 @@ static void drop_unwanted(struct sampler *s)
 }
 
 /* Lock held: makes the list what was wished for. */
-static void follow_wish(struct sampler *s)
+static void apply_requested_targets(struct sampler *s)
 {
         s->wish_is_new = false;
         for (size_t i = 0; i < s->n; i++)
@@ -214,7 +214,7 @@ static int64_t pay_budget(struct sampler *s, int64_t *spent_at)
 }
 
 /* Looks at one and pays for it. False when there is nothing left to pay with. A program whose looks
- * are dear rests, so that others have their turns. */
+ * are expensive rests, so that others have their turns. */
 static bool sample_within_budget(struct sampler *s, struct watched *w, int64_t beat_ns,
                                  int64_t *spent_at)
 {
@@ -226,7 +226,7 @@ static bool sample_within_budget(struct sampler *s, struct watched *w, int64_t b
                 return false;
         if (beat_ns < w->rests_until_ns)
                 return true;
-        bool is_known = w->checked_ns; /* finding the interpreter is dear, once */
+        bool is_known = w->checked_ns; /* finding the interpreter is expensive, once */
         look_at(s, w, beat_ns);
         double time_ns = (double)pay_budget(s, spent_at) / s->config.budget;
         if (is_known && time_ns > DEAR_NS)
@@ -259,7 +259,8 @@ static void sample_others(struct sampler *s, int64_t beat_ns, int64_t *spent_at)
         }
 }
 
-/* One round. When the first ones alone are too dear, the others come before them the next time. */
+/* One round. When the first ones alone are too expensive, the others come before them the next
+ * time. */
 static void sample_all(struct sampler *s, int64_t beat_ns, int64_t *spent_at)
 {
         bool others_first = s->others_starve;
@@ -272,10 +273,10 @@ static void sample_all(struct sampler *s, int64_t beat_ns, int64_t *spent_at)
 
 /*
  * On a busy machine a thread that wakes waits until another one gives its CPU away, often the very
- * program that is sampled: it would be seen when it rests, and seldom when it computes. A short
+ * program that is sampled: it would be seen when it rests, and rarely when it computes. A short
  * slice asks for little and gets it soon; kernels before 6.12 ignore it.
  */
-static void ask_for_short_slice(void)
+static void request_short_slice(void)
 {
         struct {
                 uint32_t size, policy;
@@ -292,7 +293,7 @@ static void sample_on_beats(void *arg)
 {
         struct sampler *s = arg;
         int64_t spent_at = thread_cpu_ns(), beat_ns = clock_mono_ns();
-        ask_for_short_slice();
+        request_short_slice();
         s->began_ns = beat_ns;
         s->paid_ns = beat_ns + CREDIT_FIRST_NS;
         s->credit_ns = (int64_t)(s->config.budget * (double)CREDIT_FIRST_NS);
@@ -303,7 +304,7 @@ static void sample_on_beats(void *arg)
                         ;
                 bool stop = s->crew.stop;
                 if (s->wish_is_new)
-                        follow_wish(s);
+                        apply_requested_targets(s);
                 crew_unlock(&s->crew);
                 if (stop)
                         return;
