@@ -300,8 +300,7 @@ static void programs_that_lack_cpus(void **state UNUSED)
         } given[] = {
             {"half a core, and nobody is in its way", LIMITER_HOST_WAITING, .1, .5, .5, .02, false},
             {"nothing is known of others", LIMITER_HOST_WAITING, .1, .5, .5, N, false},
-            {"half a core, and ready to run all the time", LIMITER_HOST_CODE, .1, .5, .5, .45,
-             true},
+            {"half a core, and ready to run all the time", LIMITER_HOST_CODE, .1, .5, .5, .5, true},
             {"hardly ever on a CPU", LIMITER_HOST_CODE, .1, .1, .1, .85, true},
             {"it waits a little, and rests most of the time", LIMITER_HOST_WAITING, .1, .2, .2, .2,
              true},
@@ -309,7 +308,7 @@ static void programs_that_lack_cpus(void **state UNUSED)
              .05, .5, true},
             {"the main thread rests, and another works", LIMITER_HOST_INPUT, .1, 1, .05, .01,
              false},
-            {"small kernels at an even pace", LIMITER_LAUNCH, .3, .5, .5, .45, true},
+            {"small kernels at an even pace", LIMITER_LAUNCH, .3, .5, .5, .5, true},
         };
         for (size_t i = 0; i < ARRAY_LEN(given); i++) {
                 const struct situation s = {.touched = true,
