@@ -41,7 +41,7 @@ def lines_of_piece(row, piece, sources=HERE):
     scope, _, inside = piece.rpartition(" :: ")
     text = (sources / row["file"]).read_text(encoding="utf-8")
     source = text.splitlines()
-    return [(row["file"], n) for n in lines_of_scope(text, scope or row["recording"]) if inside in source[n - 1]]
+    return [(pathlib.PurePath(row["file"]).name, n) for n in lines_of_scope(text, scope or row["recording"]) if inside in source[n - 1]]
 
 
 def accepted_lines(row, sources=HERE):
@@ -72,8 +72,8 @@ def judge(row, report, sources=HERE):
 
 def source_line(file, number, sources=HERE):
     """The text of a line in the file of that name here, or nothing."""
-    path = sources / (file or "?")
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    path = next(sources.rglob(file or "?"), None)
+    lines = path.read_text(encoding="utf-8").splitlines() if path else []
     return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
 
@@ -98,12 +98,19 @@ def judge_all(assay, folder, rows, sources=HERE):
     return judged and score.get(RIGHT, 0) >= 0.9 * judged
 
 
+def script_of(row):
+    """What runs a row's program: the runner beside its file, if there is one."""
+    file = HERE / row["file"]
+    runner = file.parent / "run.py"
+    return runner if runner.exists() else file
+
+
 def main():
     what, assay, folder, *rest = sys.argv[1:]
     folder = pathlib.Path(folder)
     rows = labels()
     if what == "record":
-        wanted = [(row["recording"], HERE / row["file"]) for row in rows if not (folder / f"{row['recording']}.assay").exists()]
+        wanted = [(row["recording"], script_of(row)) for row in rows if not (folder / f"{row['recording']}.assay").exists()]
         record_set(assay, wanted, folder, *rest)
         return 0
     return 0 if judge_all(str(pathlib.Path(assay).resolve()), folder, rows) else 1
