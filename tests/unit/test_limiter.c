@@ -301,6 +301,7 @@ static void programs_that_lack_cpus(void **state UNUSED)
             {"half a core, and nobody is in its way", LIMITER_HOST_WAITING, .1, .5, .5, .02, false},
             {"nothing is known of others", LIMITER_HOST_WAITING, .1, .5, .5, N, false},
             {"half a core, and ready to run all the time", LIMITER_HOST_CODE, .1, .5, .5, .5, true},
+            {"and a little less", LIMITER_HOST_CODE, .1, .5, .5, .45, false},
             {"hardly ever on a CPU", LIMITER_HOST_CODE, .1, .1, .1, .85, true},
             {"it waits a little, and rests most of the time", LIMITER_HOST_WAITING, .1, .2, .2, .2,
              true},
