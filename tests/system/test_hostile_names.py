@@ -67,7 +67,7 @@ def surfaces(files, out):
     one, host, job, ranks = files["one"], files["host"], files["job"], files["ranks"]
     for path in (one, host, job):
         yield from (["report", path], ["report", path, "--all"], ["report", path, "--format", "html"], ["report", path, "--format", "json"])
-        yield from (["once", "--source", path], ["once", "--source", path, "--all"], ["once", "--source", path, "--json"], ["devices", "--source", path])
+        yield from (["once", "--source", path], ["once", "--source", path, "--show-all"], ["once", "--source", path, "--json"], ["devices", "--source", path])
         yield ["export", "--source", path]
     yield ["report", *ranks]
     for path in (one, host):
