@@ -93,13 +93,14 @@ bool zlib_gzip(const char *s, size_t n, char **ret, size_t *ret_n)
         stream.next_out = (Bytef *)out;
         stream.avail_out = (uInt)most;
         bool done = out && z.run(&stream, Z_FINISH) == Z_STREAM_END;
-        *ret_n = stream.total_out;
+        size_t out_n = stream.total_out;
         z.end(&stream);
         if (!done) {
                 free(out);
                 return false;
         }
         *ret = out;
+        *ret_n = out_n;
         return true;
 }
 
@@ -130,14 +131,15 @@ bool zlib_gunzip(const char *s, size_t n, size_t most, char **ret, size_t *ret_n
         stream.next_out = (Bytef *)out;
         stream.avail_out = (uInt)most;
         bool done = out && z.run(&stream, Z_FINISH) == Z_STREAM_END;
-        *ret_n = stream.total_out;
+        size_t out_n = stream.total_out;
         z.end(&stream);
         if (!done) {
                 free(out);
                 return false;
         }
-        out[*ret_n] = '\0';
+        out[out_n] = '\0';
         *ret = out;
+        *ret_n = out_n;
         return true;
 }
 

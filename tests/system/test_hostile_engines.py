@@ -109,4 +109,4 @@ def test_serve(program, tmp_path, how):
         for line in text.splitlines():
             assert line.startswith("#") or (m := SAMPLE.fullmatch(line)) and math.isfinite(float(m[4])), line
         engine, = check_json(server.ask("/api/v1/now")[2])["engines"]
-        assert engine["engine"] in ("vllm", None) and (engine["model"] or "").isprintable()
+        assert engine["engine"] in ("vllm", "unknown") and (engine["model"] or "").isprintable()

@@ -99,7 +99,7 @@ def test_afterwards(assay, capture):
 @pytest.mark.parametrize("parts", [[(60, TRAINS), (14, SPINS), (60, TRAINS)], [(60, TRAINS), (300, IDLE)], [(300, SPINS)]])
 def test_pauses_afterwards(assay, capture, parts):
     path = capture(*parts)
-    assert report(assay, path, "json")["stalls"] == [] and "stalled" not in report(assay, path)
+    assert report(assay, path, "json")["stalls"] == [] and "stalled for" not in report(assay, path)
 
 
 WORKS = "gpu_util=1 gr_active=1 sm_active=0.8 dram_active=0.4 tensor_active=0.5 power={} pid=10"

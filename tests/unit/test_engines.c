@@ -118,7 +118,8 @@ static void what_is_no_figure_is_missing(void **state UNUSED)
 {
         parse("vllm:num_requests_running NaN\nvllm:num_requests_waiting -1\n"
               "vllm:kv_cache_usage_perc +Inf\nvllm:prompt_tokens_total 12 34 56\n"
-              "vllm:generation_tokens_total 7 1700000000000\n");
+              "vllm:generation_tokens_total 7 1700000000000\n"
+              "vllm:gpu_cache_usage_perc 1.5\n");
         assert_int_equal(reading.kind, ENGINE_VLLM);
         for (size_t i = 0; i < SERVING_COUNT; i++)
                 assert_true(value_is_set(reading.v[i]) == (i == SERVING_OUTPUT_TOTAL));

@@ -45,6 +45,7 @@ static const struct family families[] = {
 #define PARTS 3 /* of a histogram */
 /* FLOPs of a thousand years at 30 PFLOP/s: more is no figure. Sums and rates of less are finite. */
 #define FIGURE_MOST 1e27
+#define SHARE_MOST 1.01 /* of a full cache, and what is rounded */
 
 /* A name as it stands in the text. */
 struct series_name {
@@ -211,6 +212,9 @@ static void add_value(struct tally *t, const struct series_name *name, const cha
         switch (name->role) {
         case ROLE_SUM:
         case ROLE_MEAN:
+                if (serving_info((enum serving_figure)f->what)->unit == UNIT_RATIO &&
+                    v * f->scale > SHARE_MOST)
+                        return;
                 add_to(&r->v[f->what], v * f->scale);
                 t->n[f->what]++;
                 return;
