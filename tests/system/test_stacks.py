@@ -65,12 +65,19 @@ def test_lines_are_those_that_python_says(program, python):
 
 
 def check_all(program, asked):
-    """(Python, program) pairs, four at a time."""
+    """(Python, program) pairs, four at a time; what is off beside three others is measured again, alone."""
     sampler = tool(program, "stack_shares")
+    off = []
     with ThreadPoolExecutor(4) as pool:
-        for (_, name), seen in zip(asked, pool.map(lambda pair: judge.judge(*pair, 6, sampler), asked)):
-            if seen:
-                check(seen, name)
+        for pair, seen in zip(asked, pool.map(lambda pair: judge.judge(*pair, 6, sampler), asked)):
+            try:
+                if seen:
+                    check(seen, pair[1])
+            except AssertionError:
+                off.append(pair)
+    assert len(off) <= len(asked) // 3, off
+    for pair in off:
+        check(judge.judge(*pair, 6, sampler), pair[1])
 
 
 def test_shares_are_those_that_the_program_counts(program):

@@ -94,6 +94,9 @@ class Terminal:
     def intact(self):
         """The terminal is as it was: modes, screen, cursor, mouse."""
         self.wait(re.compile(r"rc=\d+\s*\n\$"))
+        until = time.monotonic() + 5
+        while not self.modes("after") and time.monotonic() < until:  # the shell has only just opened it
+            time.sleep(0.03)
         assert self.modes("before") == self.modes("after")
         state = self.tmux("display-message", "-p",
                           "#{alternate_on} #{cursor_flag} #{mouse_any_flag} #{keypad_cursor_flag}")
