@@ -16,7 +16,7 @@ from conftest import FIXTURES, clean_env
 
 LIBRARY = pathlib.Path(os.environ.get("ASSAY", "build/assay")).resolve().parent / "tests" / "libnvidia-ml-fake.so"
 END_OF_LISTING = re.compile(r"^(\d+) +getdents64\(\d+</proc>, .* = 0$", re.M)
-WANTED = 6
+WANTED = 12
 
 
 @pytest.fixture
@@ -73,4 +73,4 @@ def test_proc_is_listed_once_a_tick(traced, tmp_path, monkeypatch, args):
     count = traced(*args)
     assert count.total() >= WANTED, count
     (_, most), *others = count.most_common()
-    assert most >= count.total() - 1, (count, others)
+    assert 4 * most >= 3 * count.total(), (count, others)  # half of them, were it not shared

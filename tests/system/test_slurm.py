@@ -1,4 +1,5 @@
 """The slurm level inside real jobs of a real one-node cluster, on loopback."""
+import contextlib
 import csv
 import io
 import json
@@ -7,6 +8,7 @@ import pathlib
 import pwd
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -123,7 +125,15 @@ class Cluster:
         return subprocess.Popen(["srun", "-n1", "--mem=200", "--overlap", *command], env=self.env, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
 
+    def end_jobs(self, seconds=5):
+        deadline = time.monotonic() + seconds
+        while (jobs := self.run("squeue", "-h", "-o", "%A", timeout=5).stdout.split()) and time.monotonic() < deadline:
+            self.run("scancel", "--signal=KILL", "--full", *jobs, timeout=5)
+            self.run("scancel", *jobs, timeout=5)
+            time.sleep(0.3)
+
     def stop(self):
+        self.end_jobs()
         for process in reversed(self.processes):
             process.terminate()
         for process in reversed(self.processes):
@@ -132,6 +142,15 @@ class Cluster:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        self.end_steps()
+
+    def end_steps(self):
+        """Those whose controller has gone would wait for it for ever."""
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                # Its name is cut and its command line is its own; what it writes to is the cluster's.
+                if "slurmstepd" in (process / "cmdline").read_text() and any(str(self.folder) in os.readlink(fd) for fd in (process / "fd").iterdir()):
+                    os.kill(int(process.name), signal.SIGKILL)
 
     def logs(self):
         return "\n".join(f"{p.name}: {p.read_text(errors='replace')[-1500:]}" for p in self.folder.glob("*.log"))
