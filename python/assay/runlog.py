@@ -82,7 +82,7 @@ def _session_of(session: Union[None, PathLike, Monitor]) -> Optional[str]:
 
 @contextlib.contextmanager
 def _session_log() -> "Iterator[Optional[RunLog]]":
-    """A log without a file, into the session that marks go to; None when nobody records."""
+    """A log without a file, for the session that marks go to; None when there is no recording."""
     session = _session_of(None)
     if session == "":
         yield None

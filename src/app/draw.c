@@ -107,7 +107,7 @@ static int choose_level(const struct config *config, struct input *in, enum leve
                 return 0;
         err_set(err, ERR_USAGE, "the level '%s' was not recorded", name);
         return err_hint(err, present ? "leave --level out for one that was"
-                                     : "this file tells nothing of the host; leave --level out");
+                                     : "this file has nothing about the host; leave --level out");
 }
 
 /*

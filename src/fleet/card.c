@@ -326,7 +326,8 @@ static void ledger_table(struct card *k, const struct fleet_sum *all)
         for (enum idle_reason r = 0; r < IDLE_REASON_COUNT; r++)
                 ledger_row(k, t, idle_reason_name(r), value_ok(all->wasted[r]), all->held,
                            idle_reason_words(r));
-        ledger_row(k, t, "unobserved", sum_unseen(all), all->held, "nobody saw what the GPUs did");
+        ledger_row(k, t, "unobserved", sum_unseen(all), all->held,
+                   "the GPUs were not measured then");
 }
 
 static void card_table(struct card *k, const struct fleet_sum *all,

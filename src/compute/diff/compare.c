@@ -16,8 +16,9 @@ static void decide_verdict(struct diff *d)
                 return;
         }
         if (d->main == SIZE_MAX) {
-                snprintf(d->why, sizeof(d->why),
-                         "one run a side tells no noise: give repeats, or " STEPS_HOW);
+                snprintf(
+                    d->why, sizeof(d->why),
+                    "one run on each side does not show the noise: give repeats, or " STEPS_HOW);
                 return;
         }
         const struct diff_row *row = &d->rows[d->main];

@@ -84,8 +84,9 @@ static void decide_row(const struct measurer *m, struct diff_row *row)
         } else if (!value_is_set(row->base) || !value_is_set(row->now)) {
                 measure_set_reason(row, why_missing(m, row));
         } else if (!row->has_interval) {
-                measure_set_reason(row,
-                                   "one run a side tells no noise: give repeats, or " STEPS_HOW);
+                measure_set_reason(
+                    row,
+                    "one run on each side does not show the noise: give repeats, or " STEPS_HOW);
         } else if (m->is_short && row->method != DIFF_BY_REPEATS) {
                 measure_set_reason(row, "the run is too short");
         } else if ((row->low > 0 || row->high < 0) && fabs(row->change) >= DIFF_LEAST) {
