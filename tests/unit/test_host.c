@@ -6,9 +6,13 @@
 #include "engine/host.h"
 #include "read/host/energy.h"
 
+#include <fcntl.h>
 #include <malloc.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void reads_this_machine(void **state UNUSED)
@@ -86,12 +90,65 @@ static void energy_grows(void **state UNUSED)
         }
 }
 
+static void write_zone(const char *folder, const char *file, const char *text)
+{
+        char path[256];
+        snprintf(path, sizeof(path), "%s/sys/class/powercap/intel-rapl:0/%s", folder, file);
+        FILE *f = fopen(path, "we");
+        assert_non_null(f);
+        fputs(text, f);
+        fclose(f);
+}
+
+/* What it counted before does not count again, and what it counted meanwhile does. */
+static void a_counter_that_fails_once(void **state UNUSED)
+{
+        static const char *const folders[] = {"", "/sys", "/sys/class", "/sys/class/powercap",
+                                              "/sys/class/powercap/intel-rapl:0"};
+        static const struct {
+                const char *text;
+                double joules; /* NAN: not known */
+        } steps[] = {{"5000000", 5}, {"6000000", 6}, {"x", NAN}, {"8000000", 8}, {"9000000", 9}};
+        char folder[] = "/tmp/assay-energy-XXXXXX", path[256];
+        assert_non_null(mkdtemp(folder));
+        for (size_t i = 1; i < ARRAY_LEN(folders); i++) {
+                snprintf(path, sizeof(path), "%s%s", folder, folders[i]);
+                assert_int_equal(mkdir(path, 0700), 0);
+        }
+        write_zone(folder, "name", "package-0\n");
+        write_zone(folder, "max_energy_range_uj", "262143328850\n");
+        write_zone(folder, "energy_uj", "0");
+        int root = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        struct energy_reader *e;
+        struct value system[SYSTEM_COUNT];
+        assert_int_equal(energy_open(root, &e), 0);
+        for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+                write_zone(folder, "energy_uj", steps[i].text);
+                energy_read(e, (int64_t)(i + 1) * 1000000000, system);
+                struct value v = system[SYSTEM_CPU_ENERGY];
+                assert_true(isnan(steps[i].joules) ? !value_is_set(v)
+                                                   : value_is_set(v) && v.v == steps[i].joules);
+        }
+        energy_close(e);
+        close(root);
+        static const char *const files[] = {"name", "max_energy_range_uj", "energy_uj"};
+        for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+                snprintf(path, sizeof(path), "%s%s/%s", folder, folders[4], files[i]);
+                unlink(path);
+        }
+        for (size_t i = ARRAY_LEN(folders); i-- > 0;) {
+                snprintf(path, sizeof(path), "%s%s", folder, folders[i]);
+                rmdir(path);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(reads_this_machine),
             cmocka_unit_test(ticks_do_not_allocate),
             cmocka_unit_test(energy_grows),
+            cmocka_unit_test(a_counter_that_fails_once),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,14 +27,14 @@
 struct zone {
         int fd; /* or a negative errno */
         uint64_t range_uj, last_uj;
-        bool has_last;
+        int64_t last_ns; /* when it was read last */
+        bool was_read;
 };
 
 struct energy_reader {
         int root;
         struct zone zones[ZONES_MAX];
         size_t n_zones;
-        int64_t zones_ns; /* when they were read last */
         double total_j;
         int meter; /* a descriptor, or a negative errno */
         int64_t meter_due_ns;
@@ -171,38 +171,36 @@ void energy_close(struct energy_reader *e)
         free(e);
 }
 
-/* 0, or why it is not known by how much it grew; the first reading is what it grew by so far. */
-static int read_zone(struct zone *z, int64_t gap_ns, double *total_j)
+/* 0, or why it is not known by how much it grew; the first reading is what it grew by so far. What
+ * it counted while it could not be read is in the next reading. */
+static int read_zone(struct zone *z, int64_t mono_ns, double *total_j)
 {
         uint64_t now, grown;
         int r = z->fd < 0 ? z->fd : read_number(z->fd, &now);
-        if (r == 0 && now == 0 && !z->has_last)
+        if (r == 0 && now == 0 && !z->was_read)
                 r = -ENODATA; /* as virtual machines have it: it never counts */
-        if (r < 0) {
-                z->has_last = false;
+        if (r < 0)
                 return r;
-        }
-        if (!z->has_last)
+        if (!z->was_read)
                 grown = now;
-        else if (!energy_growth(z->last_uj, now, z->range_uj, gap_ns, &grown))
+        else if (!energy_growth(z->last_uj, now, z->range_uj, mono_ns - z->last_ns, &grown))
                 r = -ERANGE;
         if (r == 0)
                 *total_j += (double)grown / 1e6;
         z->last_uj = now;
-        z->has_last = true;
+        z->last_ns = mono_ns;
+        z->was_read = true;
         return r;
 }
 
 /* A part of the processors is not all of them: one counter that fails leaves the sum unknown. */
 static struct value read_zones(struct energy_reader *e, int64_t mono_ns)
 {
-        int64_t gap_ns = mono_ns - e->zones_ns;
         int failed = e->n_zones > 0 ? 0 : -ENOENT;
         for (size_t i = 0; i < e->n_zones; i++) {
-                int r = read_zone(&e->zones[i], gap_ns, &e->total_j);
+                int r = read_zone(&e->zones[i], mono_ns, &e->total_j);
                 failed = failed < 0 ? failed : r;
         }
-        e->zones_ns = mono_ns;
         return failed < 0 ? files_missing(failed) : value_ok(e->total_j);
 }
 
