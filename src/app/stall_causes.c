@@ -3,11 +3,13 @@
 #include "app/why.h"
 #include "base/attr.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "present/report/report.h"
 #include "present/why/words.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #define WATCH_S 10.0 /* as 'assay why' watches by default */
 #define BEFORE_S 2.0 /* the end of a stall is part of what follows */
@@ -36,6 +38,7 @@ static void describe_stall(const struct why *w, struct stretch_stall *s)
         }
         size_t n = strlen(s->words);
         snprintf(s->words + n, sizeof(s->words) - n, "%s", strbuf_str(&text));
+        text_clean(s->words); /* a letter may have been cut */
         strbuf_finish(&text);
 }
 
