@@ -210,7 +210,7 @@ static int check_found(const struct stack_snapshot *l, int32_t pid, struct err *
         }
         if (l->n_processes == 0) {
                 err_set(err, ERR_NO_SOURCE, "no process holds a GPU, and no Python runs here");
-                return err_hint(err, "name a process: assay stacks PID");
+                return err_hint(err, "name a process: 'assay stacks PID' or 'assay why PID'");
         }
         return 0;
 }
